@@ -27,8 +27,6 @@ type commit struct {
 	claims []*claim             // those of the rows that are claims
 	seen   []*protocol.Evidence // of the request, in what the process gets to see of its items
 	wrote  []*entry             // items that others have written first
-
-	looked bool // what the request demands as it was read was read again behind it
 }
 
 // errForm says of a request that has not committed, and never will, that an item or a row

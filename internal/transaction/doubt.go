@@ -26,7 +26,6 @@ func (m *commit) among(ctx context.Context, res ddb.Result) (lockless.Step, erro
 	if len(bound) == 0 {
 		return lockless.Busy.Next(protocol.Undecided, last), why
 	}
-	m.looked = true
 	moment := c.tick()
 	images, err := c.readAll(ctx, bound)
 	if err != nil {
@@ -179,7 +178,7 @@ func (m *commit) shown(ctx context.Context) protocol.Verdict {
 	ctx, cancel := ddb.WithGrace(ctx, ddb.Settle)
 	defer cancel()
 	for _, p := range m.parts {
-		if !p.changed() || p.removed() || p.ending != nil || m.looked && p.bound() {
+		if !p.changed() || p.removed() || p.ending != nil {
 			continue
 		}
 		image, err := p.core.Get(ctx, p.raw)

@@ -60,3 +60,25 @@ func TestTransactionsThatEndBetweenAttempts(t *testing.T) {
 		}
 	}
 }
+
+// TestTransactionsThatAreLookedAtAgain: what was looked at behind one attempt is looked at
+// again behind the next, which may be applied, though its caller leaves.
+func TestTransactionsThatAreLookedAtAgain(t *testing.T) {
+	for _, c := range transactions() {
+		if c.vague() {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newCell(t, c)
+			w.cfg.Wait = repo.Wait{Min: 20 * time.Millisecond, Max: 20 * time.Millisecond}
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			kept := busy(w, "TransactionConflict", 2, func(n int) bool { return n == 2 }, leave)
+			err := w.run(ctx)
+			if kept(); err != nil || w.applied() != 1 {
+				t.Errorf("applied %d times, and told %v", w.applied(), err)
+			}
+		})
+	}
+}

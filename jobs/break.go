@@ -51,7 +51,9 @@ func (q calls) BreakJob(ctx context.Context, resource, id string, token int64) e
 		return resources.Text(row, aState) == running && ddb.Equal(row[aToken], ddb.Integer(token))
 	})
 	if res.Outcome == ddb.Condition {
-		r, err = q.s.table.Read(ctx, resource)
+		look, cancel := ddb.WithGrace(ctx, ddb.Settle)
+		defer cancel()
+		r, err = q.s.table.Read(look, resource)
 		switch {
 		case err == nil && r.WasBroken(name):
 			res.Outcome = ddb.Applied

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -266,6 +267,54 @@ func TestCallsThatEndInAConflict(t *testing.T) {
 		conflicts.Store(false)
 		wantResource(t, s, "staging", 1, 1, 1)
 		rig.Is(t, runs.Done(t.Context()))
+		audit(t, s)
+	})
+}
+
+// The same where the transaction in the way was a copy of the call's own: the rows tell, also
+// whoever has left.
+func TestCallsThatEndInAConflictWithTheirCopy(t *testing.T) {
+	b := newBench(t)
+	rig.InVirtualTime(t, 8, func(t *testing.T, network fault.Doer) {
+		var conflicts atomic.Bool
+		copier := fault.NewCopier(network)
+		copier.On(func(one *fault.Copy) (*http.Response, error) {
+			if one.Op != "TransactWriteItems" || !conflicts.Load() {
+				return nil, nil
+			}
+			resp, err := one.Deliver()
+			if err != nil {
+				return nil, err
+			}
+			return one.Met("TransactionConflict", 0), resp.Body.Close()
+		})
+		s := rig.Must(jobs.New[deploy](rig.Client(rig.Over(copier)), b.Table, jobs.Config{
+			Lease: time.Hour, Wait: repo.Wait{Min: time.Hour, Max: time.Hour}, Retry: jobs.Retry{Attempts: 1}}))(t)
+		defer func() {
+			_ = s.Close(context.Background())
+			synctest.Wait()
+		}()
+		dead := put(t, s, "staging", deploy{"v", 1})
+		rig.Is(t, rig.Must(s.Next(t.Context(), "staging"))(t).Fail(t.Context(), nil))
+		put(t, s, "staging", deploy{"v", 2})
+		runs := rig.Must(s.Next(t.Context(), "staging"))(t)
+		conflicts.Store(true)
+		for name, call := range map[string]func(context.Context) error{
+			"EnqueueMany": func(ctx context.Context) error {
+				_, err := s.EnqueueMany(ctx, "staging", []deploy{{"v", 3}, {"v", 4}})
+				return err
+			},
+			"Requeue":  func(ctx context.Context) error { return s.Requeue(ctx, "staging", dead) },
+			"BreakJob": func(ctx context.Context) error { return s.BreakJob(ctx, "staging", runs.ID(), runs.Token()) },
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if err := call(ctx); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			cancel()
+		}
+		conflicts.Store(false)
+		wantResource(t, s, "staging", 4, 0, 0)
 		audit(t, s)
 	})
 }

@@ -218,8 +218,11 @@ func (s *store) judgePut(ctx context.Context, some []*insertion, res ddb.Result)
 }
 
 // areThere reports whether some jobs are in the table with the same values. So they are where
-// their ids were enqueued by a call with another trace, or a program with another Limit.
+// their ids were enqueued by a call with another trace, or a program with another Limit. Who
+// has left is told, too.
 func (s *store) areThere(ctx context.Context, some []*insertion) bool {
+	ctx, cancel := ddb.WithGrace(ctx, ddb.Settle)
+	defer cancel()
 	return !slices.ContainsFunc(some, func(j *insertion) bool {
 		row, err := s.table.Core.Get(ctx, s.table.Core.Key(j.row))
 		return err != nil || len(row) == 0 || !ddb.Equal(row[aJob], j.row[aJob])

@@ -20,6 +20,7 @@ import (
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/txn"
 )
 
 // service is a service with conflicts, which counts its requests.
@@ -304,6 +305,12 @@ func TestCallsThatEndInAConflictWithTheirCopy(t *testing.T) {
 				_, err := s.EnqueueMany(ctx, "staging", []deploy{{"v", 3}, {"v", 4}})
 				return err
 			},
+			"In(tx).Enqueue": func(ctx context.Context) error {
+				return txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
+					_, err := s.In(tx).Enqueue(ctx, "staging", deploy{"v", 5}, jobs.Unique("five"))
+					return err
+				})
+			},
 			"Requeue":  func(ctx context.Context) error { return s.Requeue(ctx, "staging", dead) },
 			"BreakJob": func(ctx context.Context) error { return s.BreakJob(ctx, "staging", runs.ID(), runs.Token()) },
 		} {
@@ -314,7 +321,7 @@ func TestCallsThatEndInAConflictWithTheirCopy(t *testing.T) {
 			cancel()
 		}
 		conflicts.Store(false)
-		wantResource(t, s, "staging", 4, 0, 0)
+		wantResource(t, s, "staging", 5, 0, 0)
 		audit(t, s)
 	})
 }

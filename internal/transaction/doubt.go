@@ -10,6 +10,7 @@ import (
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/rows"
 )
 
 // among goes on after an answer that says that others were at the items: it sleeps, and
@@ -171,8 +172,8 @@ func (m *commit) trace(ctx context.Context, p *part) lock.Trace {
 	}
 }
 
-// shown reads the items that the transaction writes, until one tells what became of it.
-// That none shows it proves nothing: others may have written since, or the request may
+// shown reads the items that the transaction writes, and the rows, until one tells what became
+// of it. That none shows it proves nothing: others may have written since, or the request may
 // still be on its way.
 func (m *commit) shown(ctx context.Context) protocol.Verdict {
 	ctx, cancel := ddb.WithGrace(ctx, ddb.Settle)
@@ -182,15 +183,20 @@ func (m *commit) shown(ctx context.Context) protocol.Verdict {
 			continue
 		}
 		image, err := p.core.Get(ctx, p.raw)
-		if err != nil {
-			continue
-		}
-		if m.call.once.Shown(ctx, p.core, m.id, image) || m.landed(p.core, image) == protocol.Committed {
+		if err == nil && (m.call.once.Shown(ctx, p.core, m.id, image) || m.landed(p.core, image) == protocol.Committed) {
 			return protocol.Committed
 		}
-		if v := lockless.JudgePart(p.core, p.judged(), m.id, image, false); v != protocol.Undecided {
+		if v := lockless.JudgePart(p.core, p.judged(), m.id, image, false); err == nil && v != protocol.Undecided {
 			return v
 		}
+	}
+	made := func(r *rows.Row) bool { // one that was not may be made yet
+		_, ends := r.Ending() // of which settleRows tells
+		image, err := r.Table.Get(ctx, r.Raw)
+		return !ends && err == nil && r.Judge(ctx, image, false) == protocol.Committed
+	}
+	if slices.ContainsFunc(m.sent, made) {
+		return protocol.Committed
 	}
 	return protocol.Undecided
 }

@@ -34,11 +34,10 @@ func (m *commit) unchanged(ctx context.Context) bool {
 	ctx, cancel := ddb.WithGrace(ctx, ddb.Settle)
 	defer cancel()
 	for _, p := range m.parts {
-		if !p.changed() || p.blind != nil || p.core.Absent(p.entry.image) {
-			continue
+		if p.changed() && p.blind == nil && !p.core.Absent(p.entry.image) {
+			image, err := p.core.Get(ctx, p.raw)
+			return err == nil && ddb.EqualItems(image, p.entry.image)
 		}
-		image, err := p.core.Get(ctx, p.raw)
-		return err == nil && ddb.EqualItems(image, p.entry.image)
 	}
 	return false
 }

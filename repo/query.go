@@ -110,14 +110,16 @@ func (t *mapping) shown(raw ddb.Item, unexpired bool) (item any, shown bool, err
 	return item, true, err
 }
 
-// expired reports whether the time to live of an item is over.
+// expired reports whether the time to live of an item is over: not what DynamoDB does not
+// remove, which is more than five years old, such as the zero time of an item without one.
 func (t *mapping) expired(raw ddb.Item) bool {
 	n, ok := raw[t.core.Attr.TTL].(*types.AttributeValueMemberN)
 	if !ok {
 		return false
 	}
 	until, err := strconv.ParseFloat(n.Value, 64)
-	return err == nil && until < float64(t.core.Clock().Unix())
+	now := t.core.Clock()
+	return err == nil && until < float64(now.Unix()) && until >= float64(now.AddDate(-5, 0, 0).Unix())
 }
 
 // query is a query that can be sent.

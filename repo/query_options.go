@@ -51,7 +51,8 @@ func Descending() QueryOption { return func(p *queryPlan) { p.descending = true 
 func Eventually() QueryOption { return func(p *queryPlan) { p.eventually = true } }
 
 // Unexpired leaves out items whose time to live is over (TableConfig.Attributes.TTL,
-// in Unix seconds), by the local clock: DynamoDB removes them within days.
+// in Unix seconds), by the local clock: DynamoDB removes them within days. What it never
+// removes, as what is dated more than five years ago (a zero time, 0), comes out.
 func Unexpired() QueryOption { return func(p *queryPlan) { p.unexpired = true } }
 
 // Unreadable goes on past items that cannot be read, and hands each to report, in the

@@ -111,6 +111,36 @@ func TestQueriesOfTableAndIndex(t *testing.T) {
 	}
 }
 
+// lease is an item whose time to live is a time.Time: without one the zero time is stored.
+type lease struct {
+	Shop    string    `dynamodbav:"shop" repo:"pk"`
+	N       int       `dynamodbav:"n" repo:"sk"`
+	Until   time.Time `dynamodbav:"expiresAt,unixtime"`
+	Version int64     `dynamodbav:"version" repo:"version"`
+}
+
+// DynamoDB removes nothing whose time to live was over five years ago: neither that is
+// left out, nor what has none.
+func TestWhatDoesNotExpireIsNotLeftOut(t *testing.T) {
+	t.Parallel()
+	f := fixture.Empty(t)
+	table := rig.Must(repo.NewTable[lease](f.Client, f.Table, repo.TableConfig{}))(t)
+	rig.Is(t, table.EnsureTable(t.Context()))
+	leases := rig.Must(optimistic.New(table, optimistic.Config{}))(t)
+	now := time.Now()
+	for n, until := range []time.Time{{}, time.Unix(0, 0), now.AddDate(-6, 0, 0), now.AddDate(-4, 0, 0), now.Add(-time.Hour), now.Add(time.Hour)} {
+		rig.Must(leases.Create(t.Context(), lease{Shop: "north", N: n, Until: until}))(t)
+	}
+	var got []int
+	for l, err := range table.Query(t.Context(), "north", repo.Unexpired()) {
+		rig.Is(t, err)
+		got = append(got, l.N)
+	}
+	if want := []int{0, 1, 2, 5}; !slices.Equal(got, want) {
+		t.Errorf("unexpired are %v, want %v", got, want)
+	}
+}
+
 func TestScans(t *testing.T) {
 	t.Parallel()
 	table, f := shop(t, 40)

@@ -26,7 +26,7 @@ func refusedAt(turn *unlocked.Call, image, raw ddb.Item) error {
 	if turn.Core.ClaimsDiffer(image, raw) {
 		return errClaims
 	}
-	return conflicting(turn)
+	return conflicting(turn.Core, turn.Key)
 }
 
 // alone makes a write that has to know its item a transaction of that.

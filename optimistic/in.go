@@ -3,13 +3,11 @@ package optimistic
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/transaction"
 	"github.com/dynahold/dynahold/internal/typed"
@@ -121,13 +119,5 @@ func (r *engine) removeIn(ctx context.Context, view *transaction.View, item any)
 // checkVersion refuses an item that is not at the version of another.
 func (r *engine) checkVersion(item any) func(ddb.Item) error {
 	key, given := r.table.KeyOf(item), r.table.Version(item)
-	return func(now ddb.Item) error {
-		if r.table.Core.Hidden(now) {
-			return lock.NotFound(key, r.table.Core.Name)
-		}
-		if stored := typed.Version(r.table.Core, now); stored != given {
-			return fmt.Errorf("%w: version %d is stored, the item has %d", &repo.ConflictError{Table: r.table.Core.Name, Key: key, Attempts: 1}, stored, given)
-		}
-		return nil
-	}
+	return func(now ddb.Item) error { return checkVersion(r.table.Core, key, now, given) }
 }

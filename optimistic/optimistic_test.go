@@ -17,6 +17,7 @@ import (
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/txn"
 )
 
 type customer struct {
@@ -100,6 +101,28 @@ func TestSaveTakesItemsFromBefore(t *testing.T) {
 		got, err := r.Get(ctx, repo.Key{Partition: "old"})
 		if err != nil || got != saved {
 			t.Errorf("%+v, %v; want %+v", got, err, saved)
+		}
+	}
+}
+
+// What stands where the version should is no other version: to save the item again, as is
+// done after a conflict, would end in the same for ever.
+func TestAVersionThatIsNoneIsNoConflict(t *testing.T) {
+	r, table := open(t, optimistic.Config{})
+	ctx, name := t.Context(), table.Name()
+	for _, version := range []types.AttributeValue{&types.AttributeValueMemberNULL{Value: true}, &types.AttributeValueMemberS{Value: "1"}, &types.AttributeValueMemberN{Value: "1.5"}} {
+		for _, given := range []uint32{0, 1} {
+			item := map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "old"}, "version": version}
+			rig.Must(rig.Client().PutItem(ctx, &dynamodb.PutItemInput{TableName: &name, Item: item}))(t)
+			old := customer{ID: "old", Name: "B", Version: given}
+			_, err := r.Save(ctx, old)
+			rig.Is(t, err, repo.ErrSchema)
+			rig.Is(t, r.Remove(ctx, old), repo.ErrSchema)
+			rig.Is(t, txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error { return r.In(tx).Remove(ctx, old) }), repo.ErrSchema)
+			rig.Is(t, txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
+				_, err := r.In(tx).Save(ctx, old)
+				return err
+			}), repo.ErrSchema)
 		}
 	}
 }

@@ -130,7 +130,7 @@ func (r *engine) versioned(ctx context.Context, operation string, item any, raw 
 	given := r.table.Version(item)
 	if stored > given {
 		core.Observe.Conflict(ctx, telemetry.Optimistic)
-		return otherVersion(turn, stored, given)
+		return otherVersion(core, turn.Key, stored, given)
 	}
 	before := core.Sighted(turn.Raw)
 	turn.Doubt.Before(before.Ring)
@@ -185,11 +185,11 @@ func (r *engine) judge(turn *unlocked.Call, id protocol.WriteID, image, raw ddb.
 	if err := turn.CheckShape(image); err != nil {
 		return true, err
 	}
-	switch {
-	case gone || core.Hidden(image):
+	switch err := checkVersion(core, turn.Key, image, given); {
+	case gone:
 		return true, lock.NotFound(turn.Key, core.Name)
-	case stored != given:
-		return true, otherVersion(turn, stored, given)
+	case err != nil:
+		return true, err
 	case !turn.Barred(image) && (base == nil || bytes.Equal(base, core.Ring(image))):
 		return true, refusedAt(turn, image, raw)
 	}
@@ -198,10 +198,25 @@ func (r *engine) judge(turn *unlocked.Call, id protocol.WriteID, image, raw ddb.
 	return false, nil
 }
 
-func conflicting(turn *unlocked.Call) error {
-	return &repo.ConflictError{Table: turn.Core.Name, Key: turn.Key, Attempts: 1}
+// checkVersion refuses an item that is not at a version. What has something else where its
+// version should be reads as 0, and no call will ever find it at one.
+func checkVersion(core *protocol.Core, key repo.Key, image ddb.Item, given int64) error {
+	stored, err := typed.Version(core, image), lockless.CheckCounted(core, image)
+	switch {
+	case core.Hidden(image):
+		return lock.NotFound(key, core.Name)
+	case stored == 0 && err != nil:
+		return lock.Unfit(core, key, err)
+	case stored != given:
+		return otherVersion(core, key, stored, given)
+	}
+	return nil
 }
 
-func otherVersion(turn *unlocked.Call, stored, given int64) error {
-	return fmt.Errorf("%w: version %d is stored, the item has %d", conflicting(turn), stored, given)
+func conflicting(core *protocol.Core, key repo.Key) error {
+	return &repo.ConflictError{Table: core.Name, Key: key, Attempts: 1}
+}
+
+func otherVersion(core *protocol.Core, key repo.Key, stored, given int64) error {
+	return fmt.Errorf("%w: version %d is stored, the item has %d", conflicting(core, key), stored, given)
 }

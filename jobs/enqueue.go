@@ -83,7 +83,7 @@ func (q *Queue[J]) Enqueue(ctx context.Context, resource string, job J, options 
 }
 
 func (s *store) enqueue(ctx context.Context, resource string, job any, given []Option) (id string, err error) {
-	e, err := optionsOf(given)
+	e, err := optionsOfOne(given)
 	if err != nil {
 		return "", err
 	}

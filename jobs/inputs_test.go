@@ -108,6 +108,7 @@ func TestHostileInputs(t *testing.T) {
 		want error
 	}{
 		"no id":                       {enqueue("mail", jobs.WithID("")), repo.ErrKey},
+		"ids of many":                 {enqueue("mail", jobs.WithIDs([]string{"x"})), repo.ErrConfig},
 		"an id that is no key":        {enqueue("mail", jobs.WithID(long)), repo.ErrKey},
 		"a unique key that is no key": {enqueue("mail", jobs.Unique(long)), repo.ErrKey},
 		"not UTF-8":                   {enqueue("mail", jobs.Unique("\xff")), repo.ErrKey},
@@ -124,6 +125,10 @@ func TestHostileInputs(t *testing.T) {
 		"cancelled without an id":     {func() error { return s.Cancel(ctx, "mail", "") }, repo.ErrKey},
 		"in a transaction, too late":  {in(func(v *jobs.View[deploy]) error { return v.Reschedule(ctx, "mail", "x", far) }), repo.ErrConfig},
 		"in a transaction, no name":   {in(func(v *jobs.View[deploy]) error { return v.Cancel(ctx, "", "x") }), repo.ErrKey},
+		"in a transaction, ids of many": {in(func(v *jobs.View[deploy]) error {
+			_, err := v.Enqueue(ctx, "mail", deploy{}, jobs.WithIDs([]string{"x"}))
+			return err
+		}), repo.ErrConfig},
 		"in a transaction, the key": {in(func(v *jobs.View[deploy]) error {
 			_, err := v.Enqueue(ctx, "mail", deploy{}, jobs.Unique(long))
 			return err

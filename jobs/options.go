@@ -42,6 +42,15 @@ func optionsOf(given []Option) (e options, err error) {
 	return e, e.err
 }
 
+// optionsOfOne are those of a job that is enqueued alone.
+func optionsOfOne(given []Option) (options, error) {
+	e, err := optionsOf(given)
+	if err == nil && len(e.ids) > 0 {
+		err = fmt.Errorf("%w: WithIDs is for EnqueueMany: give one job its id by WithID", repo.ErrConfig)
+	}
+	return e, err
+}
+
 // refuse notes the first option that makes no sense.
 func (e *options) refuse(text string, values ...any) {
 	if e.err == nil {

@@ -33,7 +33,7 @@ func (q *Queue[J]) In(tx repo.Tx) *View[J] { return &View[J]{q.s, tx} }
 // one request more. An id that Enqueue made cannot be repeated here (ErrConfig). The
 // id of the job is that of the closure's last run.
 func (v *View[J]) Enqueue(ctx context.Context, resource string, job J, options ...Option) (id string, err error) {
-	e, err := optionsOf(options)
+	e, err := optionsOfOne(options)
 	if err != nil {
 		return "", err
 	}

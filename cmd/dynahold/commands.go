@@ -34,7 +34,9 @@ func (a *mailArguments) mails(ctx context.Context) (t *opened, mails *delegate.M
 			return nil, nil, key, err
 		}
 	}
-	mails, err = delegate.MailsOf(keys, beside)
+	if mails, err = delegate.MailsOf(keys, beside); err != nil && beside == nil {
+		err = usage("%w; where the programs have one, name it by --mail", err)
+	}
 	return t, mails, key, err
 }
 

@@ -96,3 +96,17 @@ func TestCommandsAreListedAndTakenOut(t *testing.T) {
 		})
 	}
 }
+
+// Mail does not fit beside items with one key, or numbers: the tool says by what the
+// operator names the table that it lies in, not what a program would set.
+func TestCommandsOfATableWithoutRoomForMail(t *testing.T) {
+	n := newNight(t)
+	table, err := repo.NewTable[struct {
+		ID      string `dynamodbav:"id" repo:"pk"`
+		Version int64  `dynamodbav:"version" repo:"version"`
+	}](n.client, "flat", repo.TableConfig{})
+	n.is(err)
+	n.is(table.EnsureTable(t.Context()))
+	n.says("commands list flat one", exitUsage, "--mail", "flat")
+	n.says("commands take-out flat one --slot x --number 1 --yes", exitUsage, "--mail", "flat")
+}

@@ -230,7 +230,7 @@ func TestTheDeadAreFoundBehindClocksThatWereAhead(t *testing.T) {
 			t.Errorf("limit %d: nobody takes the job over", limit)
 		}
 		cancel()
-		<-ended
+		rig.Is(t, <-ended)
 	}
 }
 
@@ -265,5 +265,5 @@ func TestTheDeadAboveALowerLimit(t *testing.T) {
 		clock.Advance(until)
 	}
 	cancel()
-	<-ended
+	rig.Is(t, <-ended)
 }

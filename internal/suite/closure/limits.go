@@ -3,27 +3,27 @@ package main
 // limits are the lines that one import may compile. The tests allow 3 % more, so that not
 // every change moves this table; who goes beyond says in the commit why it is worth it.
 var limits = map[string]int{
-	"delegate":    17_530,
+	"delegate":    17_560,
 	"history":     355,
-	"jobs":        15_490,
+	"jobs":        15_500,
 	"localdb":     1_150,
-	"lockedread":  14_510,
+	"lockedread":  14_550,
 	"mutex":       13_500,
-	"nolock":      19_740,
-	"once":        13_030,
-	"optimistic":  20_650,
-	"pessimistic": 20_070,
+	"nolock":      19_790,
+	"once":        13_080,
+	"optimistic":  20_700,
+	"pessimistic": 20_120,
 	"repo":        7_400,
 	"repotest":    10_000,
 	"semaphore":   10_300,
 	"ticket":      10_300,
-	"txn":         18_220,
+	"txn":         18_260,
 	"unique":      7_650,
 }
 
 // testsLimit are the lines of tests of all modules, which somebody has to read too: today's
 // figure. No two of them are one text; what a table over types or packages can say once is
 // to be said there, and shown by internal/suite/mutants not to find less.
-const testsLimit = 79_800
+const testsLimit = 79_900
 
 const margin = 0.03

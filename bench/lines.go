@@ -139,10 +139,16 @@ func (l line) span() (least, most float64) {
 	return least, most
 }
 
-// marks are the ticks of an axis: what was run, each once, and nothing between.
+// marks are the ticks of an axis: what was run, each once, and nothing between. One so close
+// to the next that their numbers would overlap has none.
 func marks(at []float64) (ticks plot.ConstantTicks) {
-	for _, x := range slices.Compact(slices.Sorted(slices.Values(at))) {
-		ticks = append(ticks, plot.Tick{Value: x, Label: strconv.FormatFloat(x, 'f', -1, 64)})
+	at = slices.Compact(slices.Sorted(slices.Values(at)))
+	for i, x := range at {
+		tick := plot.Tick{Value: x, Label: strconv.FormatFloat(x, 'f', -1, 64)}
+		if i+1 < len(at) && at[i+1] < 2*x {
+			tick.Label = " " // a tick without a label is drawn shorter
+		}
+		ticks = append(ticks, tick)
 	}
 	return ticks
 }

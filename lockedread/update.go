@@ -29,8 +29,7 @@ func (l *locker) change(ctx context.Context, key repo.Key, create bool, change f
 	if err := typed.Refuse(ctx, l.table, key, raw); err != nil { // it would wait for itself
 		return item, err
 	}
-	defer once.Ahead(ctx, l.line.Core, raw)()
-	defer func() { err = once.Unread(ctx, l.line.Core, raw, err) }()
+	defer once.Begin(ctx, l.line.Core, raw, &err)()
 	change = typed.Inside(l.table, raw, change)
 	var p *local.Place
 	var part *combine.Participant

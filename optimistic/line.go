@@ -84,8 +84,7 @@ func (o *call) change(ctx context.Context, operation string, create bool, change
 	ctx, told := r.table.Core.Observe.Call(ctx, telemetry.Optimistic, operation)
 	told.Key(o.key.String)
 	defer told.End(&err)
-	defer o.once.Ahead(ctx, r.table.Core, o.raw)()
-	defer func() { err = o.once.Unread(ctx, r.table.Core, o.raw, err) }()
+	defer o.once.Begin(ctx, r.table.Core, o.raw, &err)()
 	run := typed.Inside(r.table, o.raw, change)
 	if r.fair == nil {
 		return o.inLine(ctx, create, run)

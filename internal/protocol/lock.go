@@ -127,7 +127,8 @@ func (c *Core) Extend(key ddb.Item, id string, token int64, until time.Time) *dy
 	return c.request(&c.lock.extend, key, values)
 }
 
-// Outlive adds to an extension that TTL leaves the item alone until a time.
+// Outlive adds to an extension, or a confirm, that TTL leaves the item alone until a time: both
+// end with what they set.
 func (c *Core) Outlive(in *dynamodb.UpdateItemInput, ttl time.Time) {
 	update := *in.UpdateExpression + ", #ttl = :ttl"
 	in.UpdateExpression, in.ExpressionAttributeNames = &update, maps.Clone(in.ExpressionAttributeNames)

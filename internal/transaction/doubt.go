@@ -10,7 +10,6 @@ import (
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
-	"github.com/dynahold/dynahold/internal/rows"
 )
 
 // among goes on after an answer that says that others were at the items: it sleeps, and
@@ -183,20 +182,24 @@ func (m *commit) shown(ctx context.Context) protocol.Verdict {
 			continue
 		}
 		image, err := p.core.Get(ctx, p.raw)
-		if err == nil && (m.call.once.Shown(ctx, p.core, m.id, image) || m.landed(p.core, image) == protocol.Committed) {
+		if err != nil {
+			continue
+		}
+		if m.call.once.Shown(ctx, p.core, m.id, image) || m.landed(p.core, image) == protocol.Committed {
 			return protocol.Committed
 		}
-		if v := lockless.JudgePart(p.core, p.judged(), m.id, image, false); err == nil && v != protocol.Undecided {
+		if v := lockless.JudgePart(p.core, p.judged(), m.id, image, false); v != protocol.Undecided {
 			return v
 		}
 	}
-	made := func(r *rows.Row) bool { // one that was not may be made yet
-		_, ends := r.Ending() // of which settleRows tells
+	for _, r := range m.sent {
+		if _, ends := r.Ending(); ends { // of which settleRows tells
+			continue
+		}
 		image, err := r.Table.Get(ctx, r.Raw)
-		return !ends && err == nil && r.Judge(ctx, image, false) == protocol.Committed
-	}
-	if slices.ContainsFunc(m.sent, made) {
-		return protocol.Committed
+		if err == nil && r.Judge(ctx, image, false) == protocol.Committed { // one that was not may be made yet
+			return protocol.Committed
+		}
 	}
 	return protocol.Undecided
 }

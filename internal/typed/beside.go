@@ -82,11 +82,21 @@ func (o *Once) ask(ctx context.Context, core *protocol.Core, item ddb.Item, b be
 	return err
 }
 
-// Ahead reads the row beside an item, as Consult does, while its caller waits for the item
+// Begin is deferred by a call under the id, with what its item is, and its error: it reads ahead,
+// and in the end says of an item that cannot be read whether it remembers the id.
+func (o *Once) Begin(ctx context.Context, core *protocol.Core, key ddb.Item, err *error) (end func()) {
+	read := o.ahead(ctx, core, key)
+	return func() {
+		defer read()
+		*err = o.unread(ctx, core, key, *err)
+	}
+}
+
+// ahead reads the row beside an item, as Consult does, while its caller waits for the item
 // or reads it: under the mark that this process has seen there last. While the item has that
 // mark no id goes from it to a row, so what the row says then is as true as if it were read
 // now. Where it has another one, or the row cannot be read, Consult reads.
-func (o *Once) Ahead(ctx context.Context, core *protocol.Core, key ddb.Item) (end func()) {
+func (o *Once) ahead(ctx context.Context, core *protocol.Core, key ddb.Item) (end func()) {
 	if o == nil || core.Once[2] == "" {
 		return func() {}
 	}

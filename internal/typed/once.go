@@ -52,18 +52,17 @@ func (o *Once) Refuse(core *protocol.Core, item ddb.Item) error {
 	return fmt.Errorf("%w: the operation %q was made for a request with another fingerprint; nothing of this one was written", repo.ErrMismatch, o.Text)
 }
 
-// Unread is err, but where it is of the item that cannot be read, with repo.ErrDone if that
+// unread is err, but where it is of the item that cannot be read, with repo.ErrDone if that
 // remembers the id: the change was made, by this call or one before.
-func (o *Once) Unread(ctx context.Context, core *protocol.Core, key ddb.Item, err error) error {
+func (o *Once) unread(ctx context.Context, core *protocol.Core, key ddb.Item, err error) error {
 	var unreadable *repo.ItemError
 	if o == nil || !errors.As(err, &unreadable) || errors.Is(err, repo.ErrDone) {
 		return err
 	}
-	image, failed := core.Get(ctx, core.Key(key))
-	if failed != nil || core.Hidden(image) || !o.Shows(ctx, core, image) {
-		return err
+	if image, failed := core.Get(ctx, core.Key(key)); failed == nil && !core.Hidden(image) && o.Shows(ctx, core, image) {
+		err = fmt.Errorf("%w: %w", repo.ErrDone, err)
 	}
-	return fmt.Errorf("%w: %w", repo.ErrDone, err)
+	return err
 }
 
 // Note notes whether another call in place of this one has found the id.

@@ -92,15 +92,7 @@ func (t *opened) finds(ctx context.Context, keys *repo.KeyTable, role, name stri
 // breakable refuses to break a hold under names that are not those under which it was taken:
 // half of it would stay on the item, or what is not the lock's would be taken away.
 func (t *opened) breakable(ctx context.Context, key repo.Key) error {
-	keys, err := t.keys()
-	if err != nil {
-		return err
-	}
-	raw, err := keys.EncodeKey(key)
-	if err != nil {
-		return err
-	}
-	item, err := t.get(ctx, raw)
+	keys, item, err := t.find(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -148,6 +140,18 @@ func (t *opened) freeElsewhere(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// find reads what a key names, and the keys of the table under the names that were given.
+func (t *opened) find(ctx context.Context, key repo.Key) (keys *repo.KeyTable, item map[string]types.AttributeValue, err error) {
+	if keys, err = t.keys(); err != nil {
+		return nil, nil, err
+	}
+	raw, err := keys.EncodeKey(key)
+	if err == nil {
+		item, err = t.get(ctx, raw)
+	}
+	return keys, item, err
 }
 
 // get reads an item.

@@ -133,22 +133,17 @@ func (f *lockFlags) inspect(ctx context.Context) (t *opened, locker *mutex.Locke
 
 // whyFree says why nobody may seem to hold what somebody holds; "" if nothing speaks for that.
 func (t *opened) whyFree(ctx context.Context, key repo.Key) (string, error) {
-	keys, err := t.keys()
+	keys, item, err := t.find(ctx, key)
 	if err != nil {
 		return "", err
 	}
-	raw, err := keys.EncodeKey(key)
-	if err != nil {
-		return "", err
-	}
-	item, err := t.get(ctx, raw)
 	if why := t.elsewhere(keys, item); why != "" {
-		return ": " + why, err
+		return ": " + why, nil
 	}
 	if len(item) == 0 && t.schema != ofLocks.schema {
-		return asStored(key), err
+		return asStored(key), nil
 	}
-	return "", err
+	return "", nil
 }
 
 var errNobody = errors.New("nobody holds")

@@ -231,6 +231,21 @@ func TestAStartThatGivesWayHoldsUpNobody(t *testing.T) {
 	})
 }
 
+// deadAndRunning is a queue with a dead letter and a job that runs.
+func deadAndRunning(t *testing.T, b bench, client *dynamodb.Client) (s *queue, dead string, runs *jobs.Job[deploy], end func()) {
+	t.Helper()
+	s = rig.Must(jobs.New[deploy](client, b.Table, jobs.Config{
+		Lease: time.Hour, Wait: repo.Wait{Min: time.Hour, Max: time.Hour}, Retry: jobs.Retry{Attempts: 1}}))(t)
+	dead = put(t, s, "staging", deploy{"v", 1})
+	rig.Is(t, rig.Must(s.Next(t.Context(), "staging"))(t).Fail(t.Context(), nil))
+	put(t, s, "staging", deploy{"v", 2})
+	runs = rig.Must(s.Next(t.Context(), "staging"))(t)
+	return s, dead, runs, func() {
+		_ = s.Close(context.Background())
+		synctest.Wait()
+	}
+}
+
 // A call whose context ends between two transactions that others are in the way of has
 // changed nothing, and says so.
 func TestCallsThatEndInAConflict(t *testing.T) {
@@ -238,16 +253,8 @@ func TestCallsThatEndInAConflict(t *testing.T) {
 	rig.InVirtualTime(t, 8, func(t *testing.T, network fault.Doer) {
 		var conflicts atomic.Bool
 		client := refusing(network, conflicts.Load)
-		s := rig.Must(jobs.New[deploy](client, b.Table, jobs.Config{
-			Lease: time.Hour, Wait: repo.Wait{Min: time.Hour, Max: time.Hour}, Retry: jobs.Retry{Attempts: 1}}))(t)
-		defer func() {
-			_ = s.Close(context.Background())
-			synctest.Wait()
-		}()
-		dead := put(t, s, "staging", deploy{"v", 1})
-		rig.Is(t, rig.Must(s.Next(t.Context(), "staging"))(t).Fail(t.Context(), nil))
-		put(t, s, "staging", deploy{"v", 2})
-		runs := rig.Must(s.Next(t.Context(), "staging"))(t)
+		s, dead, runs, end := deadAndRunning(t, b, client)
+		defer end()
 		waits := put(t, s, "staging", deploy{"v", 3})
 		rig.Is(t, s.SetLimit(t.Context(), "staging", 2))
 		conflicts.Store(true)
@@ -289,16 +296,8 @@ func TestCallsThatEndInAConflictWithTheirCopy(t *testing.T) {
 			}
 			return one.Met("TransactionConflict", 0), resp.Body.Close()
 		})
-		s := rig.Must(jobs.New[deploy](rig.Client(rig.Over(copier)), b.Table, jobs.Config{
-			Lease: time.Hour, Wait: repo.Wait{Min: time.Hour, Max: time.Hour}, Retry: jobs.Retry{Attempts: 1}}))(t)
-		defer func() {
-			_ = s.Close(context.Background())
-			synctest.Wait()
-		}()
-		dead := put(t, s, "staging", deploy{"v", 1})
-		rig.Is(t, rig.Must(s.Next(t.Context(), "staging"))(t).Fail(t.Context(), nil))
-		put(t, s, "staging", deploy{"v", 2})
-		runs := rig.Must(s.Next(t.Context(), "staging"))(t)
+		s, dead, runs, end := deadAndRunning(t, b, rig.Client(rig.Over(copier)))
+		defer end()
 		conflicts.Store(true)
 		for name, call := range map[string]func(context.Context) error{
 			"EnqueueMany": func(ctx context.Context) error {

@@ -191,46 +191,46 @@ func TestAGlobalTableWithStrongConsistency(t *testing.T) {
 	rig.Is(t, rig.Must(permits.TryAcquire(t.Context(), "printer"))(t).Release(t.Context())) // permits need none
 }
 
+// looks waits until a dispatcher has looked a few times.
+func looks(t *testing.T, b bench) {
+	t.Helper()
+	before := b.Net.Requests()
+	rig.Await(t, "looks", func() bool { return b.Net.Requests() >= before+50 })
+}
+
 // Dispatchers find the jobs of the dead where clocks were ahead: the one that has started a
 // job before, or their own, which was set back since.
 func TestTheDeadAreFoundBehindClocksThatWereAhead(t *testing.T) {
 	for _, limit := range []int{1, 2} {
-		b, peer := newBench(t), (&rig.Rig{}).Peer()
-		var clock repotest.Clock
-		cfg := jobs.Config{Limit: limit, Poll: 20 * time.Millisecond, Table: repo.TableConfig{Clock: clock.Now}}
-		s := b.open(t, cfg)
-		dies := rig.Must(jobs.New[deploy](peer.Client, b.Table, cfg))(t)
-		clock.Advance(time.Hour)
-		enqueue(t, dies, "mail", limit)
-		var running []*jobs.Job[deploy]
-		for range limit {
-			running = append(running, rig.Must(dies.Next(t.Context(), "mail"))(t))
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ran, ended := make(chan struct{}, 1), make(chan error)
-		go func() {
-			ended <- s.Run(ctx, func(context.Context, *jobs.Job[deploy]) error { ran <- struct{}{}; return nil })
-		}()
-		time.Sleep(300 * time.Millisecond) // it looks at what runs, and rests
-		b.Always(fault.DropRequest)
-		clock.Advance(-time.Hour)
-		for _, j := range running {
-			rig.Is(t, j.Done(t.Context()))
-		}
-		enqueue(t, dies, "mail", limit)
-		for range limit {
-			rig.Must(dies.Next(t.Context(), "mail"))(t)
-		}
-		peer.Always(fault.DropRequest)
-		clock.Advance(time.Minute)
-		b.Faults(nil)
-		select {
-		case <-ran:
-		case <-time.After(rig.Patience / 3):
-			t.Errorf("limit %d: nobody takes the job over", limit)
-		}
-		cancel()
-		rig.Is(t, <-ended)
+		t.Run(fmt.Sprintf("limit %d", limit), func(t *testing.T) {
+			b, peer := newBench(t), (&rig.Rig{}).Peer()
+			var clock repotest.Clock
+			cfg := jobs.Config{Limit: limit, Poll: 20 * time.Millisecond, Table: repo.TableConfig{Clock: clock.Now}}
+			s := b.open(t, cfg)
+			dies := rig.Must(jobs.New[deploy](peer.Client, b.Table, cfg))(t)
+			clock.Advance(time.Hour)
+			enqueue(t, dies, "mail", limit)
+			var running []*jobs.Job[deploy]
+			for range limit {
+				running = append(running, rig.Must(dies.Next(t.Context(), "mail"))(t))
+			}
+			started, end := dispatch(t, s)
+			looks(t, b) // at what runs, and rests
+			b.Always(fault.DropRequest)
+			clock.Advance(-time.Hour)
+			for _, j := range running {
+				rig.Is(t, j.Done(t.Context()))
+			}
+			enqueue(t, dies, "mail", limit)
+			for range limit {
+				rig.Must(dies.Next(t.Context(), "mail"))(t)
+			}
+			peer.Always(fault.DropRequest)
+			clock.Advance(time.Minute)
+			b.Faults(nil)
+			startsWithin(t, started, rig.Patience/3)
+			end()
+		})
 	}
 }
 
@@ -250,20 +250,11 @@ func TestTheDeadAboveALowerLimit(t *testing.T) {
 	peer.Always(fault.DropRequest)
 	rig.Is(t, s.SetLimit(t.Context(), "mail", 1))
 	clock.Advance(32 * time.Second)
-	ctx, cancel := context.WithCancel(t.Context())
-	ran, ended := make(chan struct{}, 3), make(chan error)
-	go func() {
-		ended <- s.Run(ctx, func(context.Context, *jobs.Job[deploy]) error { ran <- struct{}{}; return nil })
-	}()
-	for n, until := range []time.Duration{11 * time.Second, 32 * time.Second, 0} {
-		select {
-		case <-ran:
-		case <-time.After(rig.Patience / 3):
-			t.Errorf("%d of 3 were taken over", n)
-		}
-		time.Sleep(100 * time.Millisecond)
+	started, end := dispatch(t, s)
+	for _, until := range []time.Duration{11 * time.Second, 32 * time.Second, 0} {
+		startsWithin(t, started, rig.Patience/3)
+		looks(t, b)
 		clock.Advance(until)
 	}
-	cancel()
-	rig.Is(t, <-ended)
+	end()
 }

@@ -41,7 +41,8 @@ func parseSchedule(row ddb.Item) (ScheduleInfo, error) {
 
 // ForgetSchedule removes a schedule that no program has any more. A program that has it makes
 // it anew with its next look, and if a tick has come meanwhile leaves that out. ErrNotFound if
-// there is none, ErrBusy if it moves on meanwhile. Two requests.
+// there is none, ErrBusy if it moves on meanwhile, ErrOutcomeUnknown if an answer was lost, too.
+// Two requests.
 func (q calls) ForgetSchedule(ctx context.Context, name string) error {
 	if _, err := q.s.table.Keys.EncodeKey(repo.Key{Partition: schedulesKey, Sort: name}); err != nil {
 		return err
@@ -55,12 +56,13 @@ func (q calls) ForgetSchedule(ctx context.Context, name string) error {
 	}
 	w := q.s.table.Core.NewWrite()
 	w.IfSeen(row, aSpec, aNext) // a copy that comes late must not remove what was made since
-	res := q.s.table.Core.Delete(ctx, w.Delete(resources.RowKey(schedulesKey, name)), ddb.Options{})
+	stands := func(now ddb.Item) bool { return ddb.Equal(now[aSpec], row[aSpec]) && ddb.Equal(now[aNext], row[aNext]) }
+	res := q.s.table.Core.Delete(ctx, w.Delete(resources.RowKey(schedulesKey, name)), ddb.Options{Stands: stands})
 	switch {
 	case res.Outcome == ddb.Condition && len(res.Image) == 0:
 		return nil // by an attempt before it, a copy of it, or somebody else
-	case res.Outcome == ddb.Condition:
+	case res.Outcome == ddb.Condition && res.Clean && !res.Unjudged:
 		return fmt.Errorf("%w: schedule %q has moved on: some program has it", ErrBusy, name)
 	}
-	return res.Err
+	return resources.Plain(name, res)
 }

@@ -2,6 +2,7 @@ package jobs_test
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -79,16 +80,28 @@ func TestSchedulesAreForgotten(t *testing.T) {
 		}
 		b.Faults(nil)
 	}
+	b.put(t, attrs{"pk": str("SCHEDULES"), "sk": str("report"), "spec": str("every 1h0m0s"), "next": num("1")})
+	b.Faults(func(op string, _ int, _ []byte) fault.Kind {
+		return map[bool]fault.Kind{true: fault.LoseResponse}[op == "DeleteItem"]
+	})
+	rig.Is(t, s.ForgetSchedule(t.Context(), "report"), repo.ErrOutcomeUnknown)
+	b.Faults(nil)
 	k := &ticks{seen: map[int64]int{}}
 	end := k.periodically(t, s, jobs.Every(time.Hour))
 	rig.Await(t, "the schedule is there", func() bool { return len(listed()) == 1 })
 	end()
 	other := bench{b.Peer()}
-	b.Faults(func(op string, _ int, _ []byte) fault.Kind {
-		if op == "DeleteItem" { // it moves on meanwhile
-			other.put(t, attrs{"pk": str("SCHEDULES"), "sk": str("report"), "spec": str("every 1h0m0s"), "next": num("1")})
-		}
-		return fault.None
-	})
-	rig.Is(t, s.ForgetSchedule(t.Context(), "report"), jobs.ErrBusy)
+	moved := 1
+	for kind, want := range map[fault.Kind]error{fault.None: jobs.ErrBusy, fault.LoseResponse: repo.ErrOutcomeUnknown, fault.Throttle: repo.ErrOutcomeUnknown} {
+		b.Faults(func(op string, _ int, _ []byte) (befalls fault.Kind) {
+			if op == "DeleteItem" {
+				if befalls, kind = kind, fault.None; befalls == fault.None { // it moves on meanwhile, or was made anew
+					moved++
+					other.put(t, attrs{"pk": str("SCHEDULES"), "sk": str("report"), "spec": str("every 1h0m0s"), "next": num(strconv.Itoa(moved))})
+				}
+			}
+			return befalls
+		})
+		rig.Is(t, s.ForgetSchedule(t.Context(), "report"), want)
+	}
 }

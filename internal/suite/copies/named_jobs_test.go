@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -43,7 +44,8 @@ func init() {
 		"semaphore, Discard": {denied: untraced, open: buried(func(ctx context.Context, s work, id string) error {
 			return s.Discard(ctx, room, id)
 		}), told: map[moment]repo.Verdict{conflict: repo.Unknown}},
-		"semaphore, Forget": {open: forgets},
+		"semaphore, Forget":         {open: forgets},
+		"semaphore, ForgetSchedule": {open: forgetsSchedule},
 	})
 }
 
@@ -323,6 +325,32 @@ func buried(do func(context.Context, work, string) error) func(*testing.T, *plac
 				}
 			},
 		}
+	}
+}
+
+func forgetsSchedule(t *testing.T, p *place) stage {
+	mine, theirs := processes(t, p, jobs.Config{Poll: time.Millisecond})
+	theirs.Periodic("report", jobs.Every(time.Hour), func(time.Time) (string, int, error) { return room, 1, nil })
+	listed := func() (n int) {
+		for _, err := range theirs.Schedules(t.Context()) {
+			rig.Is(t, err)
+			n++
+		}
+		return n
+	}
+	runs := func() {
+		ctx, end := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		all.Go(func() { rig.Is(t, theirs.Run(ctx, func(context.Context, *jobs.Job[int]) error { return nil })) })
+		rig.Await(t, "the schedule is there", func() bool { return listed() == 1 })
+		end()
+		all.Wait()
+	}
+	runs()
+	return stage{
+		do:     func(ctx context.Context) error { return mine.ForgetSchedule(ctx, "report") },
+		goesOn: func() { p.later(time.Hour); runs() },
+		check:  func(t testing.TB, _ repo.Verdict) { rig.Equal(t, listed(), 0, "schedules") },
 	}
 }
 

@@ -90,7 +90,7 @@ func (s *store) lots(ctx context.Context, resource string, count int, job func(i
 	n, size := 0, 0 // of the present lot
 	begin := func() { e.lot, n, size = newLot(), 0, 0 }
 	row := func(i int) (*insertion, error) {
-		e.nth = time.Duration(n) * time.Microsecond
+		e.nth = time.Duration(i) * time.Microsecond
 		return s.newJobRow(ctx, resource, job(i), e)
 	}
 	for i := range count {

@@ -17,7 +17,7 @@ type options struct {
 	given bool
 	ids   []string      // of many jobs
 	lot   string        // "": the job is alone
-	nth   time.Duration // how far behind the first of its lot
+	nth   time.Duration // how far behind the first of many
 
 	at    time.Time     // zero: at once, or after
 	after time.Duration // of the queue's clock

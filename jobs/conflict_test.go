@@ -325,6 +325,65 @@ func TestCallsThatEndInAConflictWithTheirCopy(t *testing.T) {
 	})
 }
 
+// Calls that were sent together, and refused for a reason that says nothing of a copy of their
+// transaction, are sent alone: where such a copy was applied each is told so, or that nobody
+// knows.
+func TestCallsThatAreRefusedTogetherBesideTheirCopy(t *testing.T) {
+	for _, unread := range []bool{false, true} {
+		b := newBench(t)
+		rig.InVirtualTime(t, 8, func(t *testing.T, network fault.Doer) {
+			theirs := rig.Must(jobs.New[deploy](rig.Client(rig.Over(network)), b.Table, jobs.Config{Limit: 3}))(t)
+			copier := fault.NewCopier(network)
+			s := rig.Must(jobs.New[deploy](rig.Client(rig.Over(copier)), b.Table, jobs.Config{Limit: 3}))(t)
+			put(t, s, "staging", deploy{"v", 1})
+			runs := rig.Must(theirs.Next(t.Context(), "staging"))(t)
+			waits, first := put(t, s, "staging", deploy{"v", 2}), put(t, s, "staging", deploy{"v", 3})
+			moves := put(t, s, "staging", deploy{"v", 4}, jobs.After(time.Hour))
+			transactions := 0
+			copier.On(func(one *fault.Copy) (*http.Response, error) {
+				switch {
+				case one.Op == "TransactWriteItems":
+					transactions++
+				case transactions > 1 && unread && bytes.Contains(one.Body, []byte("RESOURCE#")):
+					return one.Met("AccessDeniedException", 0), nil
+				}
+				switch {
+				case one.Op != "TransactWriteItems" || transactions > 2:
+				case transactions == 1: // the others wait for it
+					time.Sleep(10 * time.Millisecond)
+				default:
+					resp, err := one.Deliver()
+					if err != nil {
+						return nil, err
+					}
+					rig.Must(theirs.Next(t.Context(), "staging"))(t)
+					rig.Must(theirs.Next(t.Context(), "staging"))(t)
+					return one.Met("AccessDeniedException", 0), resp.Body.Close()
+				}
+				return nil, nil
+			})
+			var all sync.WaitGroup
+			all.Go(func() { rig.Is(t, s.Cancel(t.Context(), "staging", first)) })
+			time.Sleep(5 * time.Millisecond)
+			all.Go(func() { rig.Is(t, s.Cancel(t.Context(), "staging", waits), repo.ErrOutcomeUnknown) })
+			all.Go(func() { rig.Is(t, s.Reschedule(t.Context(), "staging", moves, time.Now())) })
+			all.Go(func() {
+				err := s.BreakJob(t.Context(), "staging", runs.ID(), runs.Token())
+				if unread {
+					rig.Is(t, err, repo.ErrOutcomeUnknown)
+				} else {
+					rig.Is(t, err)
+				}
+			})
+			all.Wait()
+			copier.On(nil)
+			wantResource(t, s, "staging", 0, 2, 0)
+			_ = theirs.Close(t.Context())
+			synctest.Wait()
+		})
+	}
+}
+
 // A job that the process of the dispatcher enqueues is started at once: without
 // a look, of which there are none for an hour.
 func TestAJobOfThisProcessStartsAtOnce(t *testing.T) {

@@ -33,6 +33,7 @@ func (c *change) share(res ddb.Result, at int) (mine ddb.Result, images []ddb.Im
 	if end := at + len(c.writes); res.Outcome == ddb.Condition && last >= end {
 		images = append(slices.Clone(res.Images[at:end]), res.Images[last])
 		res.Images = images
+		res.Clean = res.Clean && !c.passed // it may have met a copy of that one
 	}
 	return res, images
 }

@@ -22,6 +22,8 @@ type line struct {
 	read     chan bool // the line is, after it
 	ends     chan time.Duration
 	query    fault.Kind             // what befalls that reading
+	q        *queue                 // of the process
+	stuck    atomic.Pointer[string] // the place of a job that is cancelled, which has no answer
 	first    atomic.Pointer[func()] // happens before the first transaction of an end and a start arrives; may be nil
 	together atomic.Int64
 	alone    atomic.Int64 // ends without a start
@@ -34,7 +36,10 @@ func isStart(body string) bool { return strings.Contains(body, `"owner"`) }
 
 func (l *line) befalls(op string, _ int, body []byte) fault.Kind {
 	text, behind := string(body), l.handled.Load() > 0
+	stuck := l.stuck.Load()
 	switch {
+	case stuck != nil && op == "TransactWriteItems" && isEnd(text) && strings.Contains(text, *stuck):
+		return fault.HoldRequest
 	case op == "Query" && strings.Contains(text, "JOBS#") && behind:
 		select {
 		case l.read <- true:
@@ -66,6 +71,7 @@ func inLine(t *testing.T, query fault.Kind, cfg jobs.Config, body func(t *testin
 		client := rig.Client(rig.Over(l.mortal), rig.Broken(l.befalls), rig.WithHoursBetweenAttempts)
 		cfg.Workers, cfg.Limit = 1, 8
 		q := rig.Must(jobs.New[deploy](client, rig.Alias(f.Table, 99), cfg))(t)
+		l.q = q
 		enqueue(t, f.open(t, jobs.Config{Limit: 8}), "work", 2)
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
@@ -144,6 +150,29 @@ func TestAHeldEndIsSentInTime(t *testing.T) {
 				time.Sleep(time.Second)
 				audit(t, f.open(t, jobs.Config{}))
 			})
+		})
+	}
+}
+
+// Nor does it wait longer where another transaction of its process has no answer: that the
+// reading is late, and that the other one is, is found out at the same time.
+func TestAHeldEndBesideACallWithoutAnAnswer(t *testing.T) {
+	for range 4 {
+		inLine(t, fault.HoldRequest, jobs.Config{}, func(t *testing.T, f *fleet, l *line, _ func()) {
+			id := put(t, f.open(t, jobs.Config{Limit: 8}), "work", deploy{"v", 3}, jobs.Priority(4))
+			place := strings.TrimSuffix(id, "-4")
+			l.stuck.Store(&place)
+			for rig.Must(l.q.Resource(t.Context(), "work"))(t).Running == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			var all sync.WaitGroup
+			all.Go(func() { _ = l.q.Cancel(ctx, "work", id) })
+			l.sentWithin(t, 250*time.Millisecond, 260*time.Millisecond)
+			cancel()
+			all.Wait()
+			time.Sleep(time.Second)
+			audit(t, f.open(t, jobs.Config{}))
 		})
 	}
 }

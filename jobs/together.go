@@ -101,9 +101,10 @@ func (s *store) await(ctx context.Context, resource string, st *localResource, c
 				s.launch(resource, st)
 			}
 			st.mu.Unlock()
-		case <-stuck.C:
+		case <-stuck.C: // so long it waits for a start at most, whichever of the two is seen first
+			held = nil
 			st.mu.Lock()
-			if c.flight == nil {
+			if c.held = nil; c.flight == nil {
 				s.launch(resource, st)
 			}
 			st.mu.Unlock()

@@ -89,8 +89,8 @@ func (q calls) Requeue(ctx context.Context, resource, id string) error {
 	return err
 }
 
-// Discard removes a dead letter. ErrNotFound if there is none with this id. Two
-// requests.
+// Discard removes a dead letter, also one that cannot be read. ErrNotFound if there is none
+// with this id. Two requests.
 func (q calls) Discard(ctx context.Context, resource, id string) error {
 	return q.s.takeDeadLetter(ctx, resource, id, func(c *change, j jobRow) {
 		q.s.unmark(c, resource, j)
@@ -117,8 +117,8 @@ func (s *store) takeDeadLetter(ctx context.Context, resource, id string, more fu
 		return missing
 	}
 	j, err := parseJob(row)
-	if err != nil {
-		return err
+	if j.id = id; err != nil && trace != nil {
+		return err // there is no use in one in line that cannot be read
 	}
 	w := s.table.Core.NewWrite()
 	w.IfExists(resources.PK)

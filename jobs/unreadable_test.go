@@ -116,6 +116,7 @@ func TestAJobThatCannotBeReadDoesNotBlockItsLine(t *testing.T) {
 		"attempts are extreme":   {"id": str("x"), "job": str("{}"), "state": str("queued"), "attempts": num("9223372036854775807")},
 		"no id":                  {"job": str("{}"), "state": str("queued"), "attempts": num("0")},
 		"due at a text":          {"id": str("x"), "job": str("{}"), "state": str("queued"), "attempts": num("0"), "notBefore": str("soon")},
+		"its own most attempts":  {"id": str("x"), "job": str("{}"), "state": str("queued"), "attempts": num("0"), "most": str("many"), "keep": num("60")},
 		"the value is a number":  {"id": str("x"), "job": num("1"), "state": str("queued"), "attempts": num("4")},
 		"nothing of ours at all": {"colour": str("blue")},
 		"another state":          {"id": str("x"), "job": str("{}"), "state": str("paused"), "attempts": num("0")},
@@ -145,6 +146,10 @@ func TestAJobThatCannotBeReadDoesNotBlockItsLine(t *testing.T) {
 			if _, counted := row["state"]; counted && name != "another state" {
 				wantResource(t, s, "staging", 0, 0, 1)
 				audit(t, s)
+				for d := range s.Dead(t.Context(), "staging") {
+					rig.Is(t, s.Discard(t.Context(), "staging", d.ID))
+				}
+				wantResource(t, s, "staging", 0, 0, 0)
 				return
 			}
 			if len(b.Item(t, attrs{"pk": str("JOBS#staging"), "sk": str("0")})) == 0 {

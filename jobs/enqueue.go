@@ -27,7 +27,11 @@ import (
 func (s *store) nextPlace(lot string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last = max(s.last+1, s.table.Clock().UnixMicro())
+	now := s.table.Clock().UnixMicro()
+	if s.last > now+time.Minute.Microseconds() { // its clock was set back
+		s.last = now
+	}
+	s.last = max(s.last+1, now)
 	return placeIn(time.UnixMicro(s.last), lot)
 }
 

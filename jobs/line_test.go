@@ -152,6 +152,22 @@ func TestClocksMinutesApart(t *testing.T) {
 	audit(t, right)
 }
 
+// The jobs of a producer whose clock was ahead come into line by the clock that it has since,
+// and not behind those of all others until that has caught up.
+func TestTheLineBehindAClockThatWasAhead(t *testing.T) {
+	b := newBench(t)
+	s, other := b.open(t, jobs.Config{Limit: 3}), b.open(t, jobs.Config{})
+	s.SetClock(time.Hour)
+	put(t, s, "staging", deploy{N: 3})
+	s.SetClock(0)
+	put(t, s, "staging", deploy{N: 1})
+	time.Sleep(time.Millisecond)
+	put(t, other, "staging", deploy{N: 2})
+	for want := range 3 {
+		rig.Equal(t, rig.Must(s.Next(t.Context(), "staging"))(t).Value().N, want+1, "job")
+	}
+}
+
 func TestMoreRunningJobsThanOnePage(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

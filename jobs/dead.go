@@ -129,10 +129,8 @@ func (s *store) takeDeadLetter(ctx context.Context, resource, id string, more fu
 	if res.Outcome == ddb.Condition && res.Clean && !res.Unjudged {
 		return missing // somebody else was faster
 	}
-	if res.Outcome == ddb.Condition && trace != nil {
-		if s.wasMade(ctx, trace) {
-			return nil // by an earlier attempt, or a copy of it
-		}
+	if res.Outcome == ddb.Condition && trace != nil && s.wasMade(ctx, trace) {
+		return nil // by an earlier attempt, or a copy of it
 	}
 	return resources.Plain(resource, res)
 }

@@ -28,10 +28,9 @@ func (s *store) nextPlace(lot string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.table.Clock().UnixMicro()
-	if s.last > now+time.Minute.Microseconds() { // its clock was set back
-		s.last = now
+	if s.last = max(s.last+1, now); s.last > now+time.Minute.Microseconds() {
+		s.last = now // the clock was set back
 	}
-	s.last = max(s.last+1, now)
 	return placeIn(time.UnixMicro(s.last), lot)
 }
 

@@ -41,10 +41,8 @@ func (q calls) Reschedule(ctx context.Context, resource, id string, at time.Time
 			c.writes = append(c.writes, n.pointer())
 		}
 		res := q.s.submitFor(ctx, resource, c, j.key(), isThere)
-		if res.Outcome == ddb.Condition && !res.Clean {
-			if q.s.wasMade(ctx, q.s.table.Core.Key(n.row)) {
-				res.Outcome = ddb.Applied // by an earlier attempt, or a copy of it
-			}
+		if res.Outcome == ddb.Condition && !res.Clean && q.s.wasMade(ctx, q.s.table.Core.Key(n.row)) {
+			res.Outcome = ddb.Applied // by an earlier attempt, or a copy of it
 		}
 		if res.Outcome == ddb.Applied {
 			n.tell(ctx)

@@ -102,7 +102,6 @@ func (s *store) await(ctx context.Context, resource string, st *localResource, c
 			}
 			st.mu.Unlock()
 		case <-stuck.C: // so long it waits for a start at most, whichever of the two is seen first
-			held = nil
 			st.mu.Lock()
 			if c.held = nil; c.flight == nil {
 				s.launch(resource, st)

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/resources"
 	"github.com/dynahold/dynahold/internal/telemetry"
+	"github.com/dynahold/dynahold/repo"
 )
 
 const (
@@ -79,27 +81,42 @@ func (s *store) looksDue(now time.Time) (shards []int) {
 
 // bringDue looks for the jobs of a shard whose time has come, and moves them into the
 // lines of their resources. One query, which reads two rows where nothing is due. One that
-// gives way leaves them to others who are at it at the same time.
-func (s *store) bringDue(ctx context.Context, shard int, givesWay bool) (moved map[string]int, err error) {
+// gives way leaves them to others who are at it at the same time. failed is as of moveDue.
+func (s *store) bringDue(ctx context.Context, shard int, givesWay bool) (moved map[string]int, failed map[string]error, err error) {
 	now := s.table.Clock()
 	s.mu.Lock()
 	notes := s.due[shard].notes
 	s.mu.Unlock()
 	due, next, err := s.readDue(ctx, shard, now)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s.noteLook(shard, now, next, notes)
-	moved, err = s.moveDue(ctx, due, givesWay)
-	if err != nil {
-		s.noteDue(due[0].resource, now)
+	moved, failed = s.moveDue(ctx, due, givesWay)
+	for resource, why := range failed {
+		if st := s.localResource(resource); errors.Is(why, repo.ErrSchema) {
+			st.mu.Lock()
+			st.unmoved = now.Add(s.cfg.Lease)
+			st.mu.Unlock()
+			continue
+		}
+		s.noteDue(resource, now)
 	}
 	for resource, n := range moved {
 		if n > 0 {
 			s.mark(ctx, resource)
 		}
 	}
-	return moved, err
+	return moved, failed, nil
+}
+
+// unmovable reports whether the jobs of a resource whose time has come could not be put into
+// its line a short while ago, because its row cannot be read: they must not hide others.
+func (s *store) unmovable(resource string, now time.Time) bool {
+	st := s.localResource(resource)
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return s.toCome(st.unmoved, now)
 }
 
 // noteLook notes a look that has begun after so many notes, and when the next job is due
@@ -132,6 +149,8 @@ func (s *store) readDue(ctx context.Context, shard int, now time.Time) (due []jo
 			s.oddLater(ctx, j, err)
 		case j.notBefore.After(now):
 			return due, j.notBefore, nil
+		case s.unmovable(j.resource, now):
+			continue
 		default:
 			due = append(due, j)
 		}
@@ -172,11 +191,11 @@ func (s *store) bringInto(ctx context.Context, r *resources.Row, anyhow bool) (m
 	if due := !known.IsZero() && !known.After(now); !anyhow && !due && since >= 0 && since < s.cfg.Poll {
 		return false, nil
 	}
-	all, err := s.bringDue(ctx, shard, false)
+	all, failed, err := s.bringDue(ctx, shard, false)
 	if _, moved = all[r.Name]; err == nil && moved {
 		*r, err = s.table.Read(ctx, r.Name)
 	}
-	return moved, err
+	return moved, cmp.Or(err, failed[r.Name])
 }
 
 // bringAll moves what is due in all shards where it is time to look.
@@ -186,14 +205,16 @@ func (d *dispatcher) bringAll(ctx context.Context) error {
 		if !d.s.servesIn(i) {
 			continue
 		}
-		moved, err := d.s.bringDue(ctx, i, true)
+		moved, failed, err := d.s.bringDue(ctx, i, true)
 		for resource, n := range moved {
 			if n > 0 {
 				d.brought(resource, n)
 			}
 		}
-		if ddb.Conflicted(err) { // others are at the same rows
-			continue
+		for resource, why := range failed {
+			if !ddb.Conflicted(why) && ctx.Err() == nil { // else others are at the same rows
+				d.trouble(ctx, "putting a job whose time has come in line", resource, why)
+			}
 		}
 		all = errors.Join(all, err)
 	}

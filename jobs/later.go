@@ -96,15 +96,16 @@ func parseLater(row ddb.Item) (jobRow, error) {
 }
 
 // moveDue puts jobs whose time has come into the lines of their resources; moved is how
-// many of a resource: none where others, or a copy of a request, were faster.
-func (s *store) moveDue(ctx context.Context, due []jobRow, givesWay bool) (moved map[string]int, err error) {
+// many of a resource: none where others, or a copy of a request, were faster. failed is why
+// those of a resource could not be moved.
+func (s *store) moveDue(ctx context.Context, due []jobRow, givesWay bool) (moved map[string]int, failed map[string]error) {
 	of := map[string][]change{}
 	for _, j := range due {
 		c := s.moving(j)
 		c.givesWay = givesWay
 		of[j.resource] = append(of[j.resource], c)
 	}
-	moved = map[string]int{}
+	moved, failed = map[string]int{}, map[string]error{}
 	for resource, all := range of {
 		for _, res := range s.submitAll(ctx, resource, all) {
 			switch {
@@ -112,12 +113,12 @@ func (s *store) moveDue(ctx context.Context, due []jobRow, givesWay bool) (moved
 				moved[resource]++
 			case res.Outcome == ddb.Condition:
 				moved[resource] += 0
-			case res.Outcome == ddb.Refused && err == nil:
-				err = res.Err
+			case res.Outcome == ddb.Refused:
+				failed[resource] = res.Err
 			}
 		}
 	}
-	return moved, err
+	return moved, failed
 }
 
 // moving is the change that moves a job into the line.

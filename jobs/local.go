@@ -17,6 +17,7 @@ type localResource struct {
 	waiting []*change            // for the next transaction
 	flights int                  // transactions under way
 	raced   time.Time            // when another process was last seen to start jobs of the same line
+	unmoved time.Time            // until then those whose time has come are left where they are: its row cannot be read
 	deep    time.Time            // the last reading behind the head of the line
 	behind  string               // the place where that ended; "" for the head
 	noted   map[string]time.Time // rows that cannot be read, by place, since they were first seen

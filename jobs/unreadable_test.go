@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/resources"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/repo"
@@ -107,6 +109,33 @@ func TestAResourceThatCannotBeReadIsLeftAside(t *testing.T) {
 	if len(names) != 2 {
 		t.Errorf("resources %v", names)
 	}
+}
+
+// Nor does it stop them where the time of its jobs has come: of more than one look takes, in
+// front of theirs.
+func TestAResourceThatCannotBeReadHasJobsThatAreDue(t *testing.T) {
+	b := newBench(t)
+	good := "good"
+	for n := 0; resources.ShardOf(good) != resources.ShardOf("bad"); n++ {
+		good = fmt.Sprint("good ", n)
+	}
+	at, producer := time.Now().Add(300*time.Millisecond), b.open(t, jobs.Config{})
+	rig.Must(producer.EnqueueMany(t.Context(), "bad", make([]deploy, 120), jobs.At(at)))(t)
+	put(t, producer, good, deploy{N: 1}, jobs.At(at.Add(time.Millisecond)))
+	put(t, producer, good, deploy{N: 2}, jobs.At(at.Add(time.Millisecond)))
+	b.put(t, attrs{"pk": str(b.shardOf(t, "bad")), "sk": str("bad"), "queued": str("many")})
+	time.Sleep(time.Until(at.Add(10 * time.Millisecond)))
+	rig.Is(t, rig.Must(b.open(t, jobs.Config{}).Next(t.Context(), good))(t).Done(t.Context()))
+	var log logged
+	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
+	defer cancel()
+	rig.Is(t, b.open(t, jobs.Config{Poll: 10 * time.Millisecond, Table: log.config()}).Run(ctx, func(_ context.Context, j *jobs.Job[deploy]) error {
+		rig.Equal(t, j.Resource(), good, "resource")
+		cancel()
+		return nil
+	}))
+	rig.Is(t, context.Cause(ctx), context.Canceled)
+	log.has(t, "dynahold: a resource is left aside for a while", "resource=bad")
 }
 
 func TestAJobThatCannotBeReadDoesNotBlockItsLine(t *testing.T) {

@@ -223,6 +223,29 @@ func TestAKeyThatWasLeftIsTakenOver(t *testing.T) {
 	}
 	wantResource(t, s, "mail", 2, 0, 0)
 
+	for n, enqueue := range []func(o ...jobs.Option) error{
+		func(o ...jobs.Option) error { _, err := s.Enqueue(t.Context(), "again", deploy{}, o...); return err },
+		func(o ...jobs.Option) error {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			return txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
+				_, err := s.In(tx).Enqueue(ctx, "again", deploy{}, o...)
+				return err
+			})
+		},
+	} { // by an earlier job of the same id, which is remembered no more
+		b.put(t, attrs{"pk": str("UNIQUE#again"), "sk": str("17"), "id": str("own")})
+		for range 2 {
+			rig.Is(t, enqueue(jobs.WithID("own"), jobs.Unique("17")))
+			wantResource(t, s, "again", 1, 0, 0)
+		}
+		rig.Is(t, s.Cancel(t.Context(), "again", "own"))
+		if rows := b.Item(t, attrs{"pk": str("UNIQUE#again"), "sk": str("17")}); len(rows) > 0 {
+			t.Errorf("%d: the key is not free", n)
+		}
+		rig.Must(b.Client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &b.Table, Key: attrs{"pk": str("IDS#again"), "sk": str("own")}}))(t)
+	}
+
 	leave("letters", "19") // the answers of the second request are lost, and it is repeated when the job is done
 	loseBehindTheFirst(b)
 	id, err = s.Enqueue(t.Context(), "letters", deploy{}, jobs.Unique("19"))

@@ -46,6 +46,9 @@ func (c claim) Write(*ddb.Write) (types.TransactWriteItem, bool, error) {
 	}
 	row[aID] = ddb.Text(c.n.id)
 	put := c.n.s.table.Core.PutOf(row)
+	if c.left == "" && c.n.marked() {
+		c.left = c.n.id // the row of the id says whether that job is there
+	}
 	if c.left != "" {
 		cond := "attribute_not_exists(#pk) OR #id = :left"
 		put.Put.ConditionExpression, put.Put.ExpressionAttributeNames["#id"] = &cond, aID

@@ -49,7 +49,8 @@ type periodic struct {
 // clock, so up to Config.ClockSkew early where that is ahead. It is called before Run; a
 // second schedule of a name replaces the first. job says what is enqueued. It may be called
 // several times for one tick, by several processes, and must have no effects; after an error,
-// which is logged, it is called again within a lease, and the ticks behind it wait.
+// which is logged, it is called again within a lease, and the ticks behind it wait. While it
+// does not return this process looks for no work; Run ends all the same.
 //
 // The first tick is the one that follows the first Run. Ticks that nobody saw are made up for
 // as [Schedule.CatchUp] says. Where programs have different schedules under one name, that
@@ -155,12 +156,17 @@ func (s *store) moveOn(ctx context.Context, p *periodic, row ddb.Item, next, tic
 	}
 	var resource string
 	var value any
-	err := <-contain("the function of a periodic job", func() (err error) {
+	ended := contain("the function of a periodic job", func() (err error) {
 		resource, value, err = p.job(tick)
 		return err
 	})
-	if err != nil {
-		return err
+	select {
+	case err := <-ended:
+		if err != nil {
+			return err
+		}
+	case <-ctx.Done():
+		return ddb.CtxError(ctx)
 	}
 	n, err := s.newJobRow(ctx, resource, value, options{})
 	if err != nil {

@@ -109,6 +109,24 @@ func TestMissedTicks(t *testing.T) {
 	}
 }
 
+// A Run whose schedule's function does not return ends all the same.
+func TestAPeriodicFunctionThatHangs(t *testing.T) {
+	inFleet(t, func(t *testing.T, f *fleet) {
+		q, _ := f.process(t, jobs.Config{})
+		called, hangs := make(chan bool, 1), make(chan bool)
+		q.Periodic("report", jobs.Every(time.Minute), func(time.Time) (string, deploy, error) {
+			called <- true
+			<-hangs
+			return "report", deploy{}, nil
+		})
+		_, end := dispatch(t, q)
+		<-called
+		end()
+		close(hangs)
+		wantResource(t, q, "report", 0, 0, 0)
+	})
+}
+
 // Of two schedules under one name that of the process which began last holds, while it is
 // there.
 func TestAScheduleChanges(t *testing.T) {

@@ -39,8 +39,9 @@ func Every(d time.Duration) Schedule {
 
 // Cron is a schedule of five fields, minute, hour, day of the month, month and day of the
 // week, or one such as "@daily": what the parser of github.com/robfig/cron reads. Its times are
-// those of UTC, or of the zone that "CRON_TZ=Europe/Berlin " in front says. ErrConfig if it
-// cannot be read, or has no tick within five years.
+// those of UTC, or of the zone that "CRON_TZ=Europe/Berlin " in front says, of whose times one
+// that is left out when clocks are put forward has no tick, and one that comes twice has two.
+// ErrConfig if it cannot be read, or has no tick within five years.
 func Cron(spec string) (Schedule, error) {
 	if zone := strings.HasPrefix(spec, "TZ=") || strings.HasPrefix(spec, "CRON_TZ="); zone && !strings.Contains(spec, " ") {
 		return Schedule{}, fmt.Errorf("%w: schedule %q has a zone, and no fields", repo.ErrConfig, spec) // the parser would panic

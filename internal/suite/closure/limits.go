@@ -5,7 +5,7 @@ package main
 var limits = map[string]int{
 	"delegate":    17_560,
 	"history":     355,
-	"jobs":        15_520,
+	"jobs":        15_530,
 	"localdb":     1_150,
 	"lockedread":  14_550,
 	"mutex":       13_500,

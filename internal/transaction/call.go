@@ -44,7 +44,7 @@ type call struct {
 	moments int64             // guarded by mu: counts reads and locks
 	old     time.Time         // guarded by mu: what was read before is stale
 
-	perhaps *commit // whose request may be applied yet, until a lock that is wanted is taken; nil: none
+	perhaps *perhaps // a request that may be applied yet, until a lock that is wanted is taken; nil: none
 
 	requests []*sent // guarded by mu: all that were sent to commit a run
 }
@@ -86,7 +86,10 @@ func run(ctx context.Context, cfg Config, once *typed.Once, fn func(context.Cont
 		if !again {
 			return made, err
 		}
-		if err := c.prepare(ctx); err != nil {
+		switch err := c.prepare(ctx); {
+		case errors.Is(err, errLanded):
+			return false, nil
+		case err != nil:
 			return false, err
 		}
 	}
@@ -202,10 +205,13 @@ func (c *call) prepare(ctx context.Context) error {
 	}
 	for _, e := range c.inOrder(wanted) {
 		e.wanted = false
-		if err := e.lock(ctx, c); err != nil && !errors.Is(err, repo.ErrNotFound) {
+		err := e.lock(ctx, c)
+		if err != nil && !errors.Is(err, repo.ErrNotFound) {
 			return c.unprepared(e, err)
 		}
-		c.perhaps = nil // what its request demands has moved
+		if err := c.overtake(ctx, e, err); err != nil {
+			return err
+		}
 	}
 	return nil
 }

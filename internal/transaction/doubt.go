@@ -41,7 +41,7 @@ func (m *commit) among(ctx context.Context, res ddb.Result) (lockless.Step, erro
 	case step == lockless.SendOther || step == lockless.SendSame && waits:
 		// The lock that is waited for ends what the request demands.
 		if step == lockless.SendSame {
-			c.perhaps = m
+			c.perhaps = m.perhaps()
 		}
 		for i, e := range bound {
 			e.readAs(images[i], moment)

@@ -1,9 +1,12 @@
 package transaction
 
 import (
+	"context"
+	"errors"
 	"sync"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/rows"
 )
@@ -58,4 +61,60 @@ func (m *commit) landed(core *protocol.Core, image ddb.Item) protocol.Verdict {
 	}
 	m.mine = s
 	return protocol.Committed
+}
+
+// perhaps is a request that may be applied yet, with what an image of each item can prove of
+// it: what is read later is no more what it demands.
+type perhaps struct {
+	*commit
+	judged map[*entry]lockless.Part
+}
+
+func (m *commit) perhaps() *perhaps {
+	d := &perhaps{m, map[*entry]lockless.Part{}}
+	for _, p := range m.parts {
+		d.judged[p.entry] = p.judged()
+	}
+	return d
+}
+
+var errLanded = errors.New("a copy of a request of the transaction was applied")
+
+// overtake finds out what became of the request that may be applied, now that an item is
+// locked, or gone, which it demands as it was: from now on it is not. The closure must not run
+// beside it: what it finds, or returns, may be the request's own work. errLanded: it is applied.
+//
+// The item tells if the request writes it. Else the same is sent again: who has its token has
+// the answer.
+func (c *call) overtake(ctx context.Context, e *entry, gone error) error {
+	d := c.perhaps
+	if d == nil {
+		return nil
+	}
+	c.perhaps = nil
+	if gone == nil {
+		switch lockless.JudgeLooks(lockless.LookAt(e.core, d.judged[e], d.id, e.image)) {
+		case protocol.Committed:
+			d.mine.applied()
+			return errLanded
+		case protocol.Lost:
+			return nil
+		}
+	}
+	for last := false; ; {
+		res, step, err := d.send(ctx)
+		switch {
+		case err == nil && step == lockless.Conclude:
+			return errLanded
+		case err == nil && step == lockless.SendOther:
+			return nil
+		case err == nil && step == lockless.SendSame && !last && ctx.Err() == nil:
+			_, last = d.pause(ctx, res)
+			continue
+		}
+		if err = d.settle(ctx, res, err); err == nil {
+			err = errLanded
+		}
+		return err
+	}
 }

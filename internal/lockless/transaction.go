@@ -93,7 +93,7 @@ func JudgeAlone(c *protocol.Core, p Part, id protocol.WriteID, image ddb.Item, c
 // RingSince is [RingVerdict] of what was read of an item and of a later image of it. The
 // newest id that was read may be out of sight there, because others have written more
 // often than a ring has places, or because a write has begun a new one. If the version has
-// moved by as much as there are ids, they are those of all writes since.
+// moved by as much as there are ids of writes, they are those of all writes since.
 func RingSince(c *protocol.Core, id protocol.WriteID, base, now ddb.Item) protocol.Verdict {
 	v := protocol.RingVerdict(id, c.Ring(base), c.Ring(now))
 	if v != protocol.Undecided || c.Version == "" || c.Absent(base) || c.Absent(now) {
@@ -101,7 +101,7 @@ func RingSince(c *protocol.Core, id protocol.WriteID, base, now ddb.Item) protoc
 	}
 	was, err := ddb.Int(base[c.Version])
 	is, other := ddb.Int(now[c.Version])
-	if err == nil && other == nil && is > was && is-was == int64(c.Writes(now)) {
+	if err == nil && other == nil && is > was && is-was == writes(c.Ring(now)) {
 		return protocol.Lost
 	}
 	return v

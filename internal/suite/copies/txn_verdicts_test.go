@@ -10,11 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
+	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/txn"
 )
@@ -210,4 +213,48 @@ func (w *txnCell) both(ctx context.Context, tx *txn.Tx) error {
 		}
 	}
 	return nil
+}
+
+// Others' writes, each of another process, cover what a commit has left, and the mark of one
+// whom a lock by hand has refused takes a place among them: that there are as many ids as the
+// version has moved by does not say that all writes are in sight.
+func TestAMarkIsNoWriteOfOthers(t *testing.T) {
+	w, x, y := stocked(t)
+	process := func() *optimistic.Repository[thing] {
+		return rig.Must(optimistic.New(shopIn(t, rig.Client()).o.Table(), optimistic.Config{FailLocked: true}))(t)
+	}
+	by, at := expression.Name("lockedBy"), expression.Name("lockTime")
+	byHand := func(id string, update expression.UpdateBuilder) {
+		expr := rig.Must(expression.NewBuilder().WithUpdate(update).Build())(t)
+		_, err := rig.Client().UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: aws.String(w.peer.o.Table().Name()),
+			Key: rig.Must(w.peer.o.Table().EncodeKey(thingKey(id)))(t), UpdateExpression: expr.Update(),
+			ExpressionAttributeNames: expr.Names(), ExpressionAttributeValues: expr.Values()})
+		rig.Is(t, err)
+	}
+	var once sync.Once
+	w.net.On(func(one *fault.Copy) (*http.Response, error) {
+		if one.Op != "TransactWriteItems" {
+			return nil, nil
+		}
+		once.Do(func() {
+			deliverIn(w, one)
+			for _, id := range []string{x, y} {
+				for range 7 {
+					rig.Must(process().Update(t.Context(), thingKey(id), other))(t)
+				}
+				_, err := process().Update(t.Context(), thingKey(id), func(ctx context.Context, v *thing) error {
+					byHand(id, expression.Set(by, expression.Value("joe")).Set(at, expression.Value(time.Now().Add(time.Hour).Unix())))
+					return other(ctx, v)
+				})
+				rig.Is(t, err, repo.ErrLocked)
+				byHand(id, expression.Remove(by).Remove(at))
+			}
+		})
+		return nil, errCutOff
+	})
+	err := w.run(t.Context())
+	w.net.On(nil)
+	if n := w.applied(); n != 1 || repo.VerdictOf(err) == repo.NotWritten {
+		t.Errorf("applied %d times, and told %v", n, err)
+	}
 }

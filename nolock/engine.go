@@ -10,6 +10,7 @@ import (
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/internal/telemetry"
@@ -116,8 +117,21 @@ func (r *engine) tombstone(w *protocol.Write, item ddb.Item) {
 		}
 	}
 	w.Remove(typed.Unmapped(r.core, typed.Data(r.core, item))...)
+	if item != nil && r.core.Version != "" {
+		w.Set(r.core.Version, r.counted(item))
+	}
 	w.Set(r.core.Attr.Tombstone, ddb.True())
 	w.Set(r.core.Attr.TTL, r.forgotten())
+}
+
+// counted is the version of an item's tombstone: a deletion leaves its id among those of
+// writers, of which as many are taken for all as the version has moved by. One that cannot
+// be counted on stays.
+func (r *engine) counted(item ddb.Item) types.AttributeValue {
+	if lockless.CheckCounted(r.core, item) != nil {
+		return item[r.core.Version]
+	}
+	return ddb.Integer(typed.Version(r.core, item) + 1)
 }
 
 // forgotten is when a deletion of now is forgotten.

@@ -145,6 +145,9 @@ func (r *engine) buried(item ddb.Item) ddb.Item {
 	for _, name := range slices.Concat(typed.Data(r.core, item), []string{r.core.Attr.LockStub}) {
 		delete(left, name)
 	}
+	if r.core.Version != "" {
+		left[r.core.Version] = r.counted(item)
+	}
 	left[r.core.Attr.Tombstone] = ddb.True()
 	left[r.core.Attr.TTL] = r.forgotten()
 	return left

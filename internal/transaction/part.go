@@ -135,8 +135,8 @@ func (e *entry) fill(w *protocol.Write, id protocol.WriteID, once *typed.Once) e
 		return err
 	}
 	w.ApplyOn(e.image, d)
-	if e.core.Version != "" && e.count > 0 {
-		w.Set(e.core.Version, ddb.Integer(typed.Version(e.core, e.now)))
+	if v := e.now[e.core.Version]; v != nil && e.count > 0 {
+		w.Set(e.core.Version, v)
 	}
 	ring := id.Push(e.core.Ring(e.image))
 	w.Set(e.core.Attr.Writers, ring)

@@ -250,7 +250,7 @@ func (v *View) edit(ctx context.Context, e *entry, hidden bool, change func(cont
 func (v *View) remove(e *entry) {
 	switch {
 	case v.s.Tombstone != nil:
-		e.now = v.s.Tombstone(e.now)
+		e.now, e.count = v.s.Tombstone(e.now), e.count+1
 	case e.core.Hidden(e.image):
 		e.now, e.count = e.image, 0 // the transaction itself had made it
 	default:

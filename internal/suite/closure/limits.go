@@ -9,7 +9,7 @@ var limits = map[string]int{
 	"localdb":     1_150,
 	"lockedread":  14_550,
 	"mutex":       13_500,
-	"nolock":      19_840,
+	"nolock":      19_860,
 	"once":        13_080,
 	"optimistic":  20_750,
 	"pessimistic": 20_170,

@@ -3,18 +3,23 @@ package faults_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
+	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/txn"
 )
 
 // writesData reports whether a write carries a change of the balance.
@@ -189,4 +194,60 @@ func TestAnUnreadableItemAfterALostAnswer(t *testing.T) {
 	told, err := r.Update(t.Context(), fixture.Key, fixture.AddOne)
 	rig.Is(t, err)
 	rig.Equal(t, told.Balance, 1, "told")
+}
+
+// Others' writes, each of another process, cover what a transaction has left, and the last
+// deletes the item, which leaves its tombstone: all count the version, so it shows that not
+// all of them are in sight.
+func TestATombstoneCountsTheVersion(t *testing.T) {
+	f := fixture.New(t)
+	deleteIn := func(ctx context.Context, r *nolock.Repository[fixture.Account], key repo.Key) error {
+		return txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error { return r.In(tx).Delete(ctx, key) })
+	}
+	deleteAt := func(ctx context.Context, r *nolock.Repository[fixture.Account], key repo.Key) error {
+		return txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
+			_, err := r.In(tx).Get(ctx, key)
+			return errors.Join(err, r.In(tx).DeleteAt(ctx, key, 2))
+		})
+	}
+	for name, deletes := range map[string]func(context.Context, *nolock.Repository[fixture.Account], repo.Key) error{
+		"Delete": func(ctx context.Context, r *nolock.Repository[fixture.Account], key repo.Key) error {
+			return r.Delete(ctx, key)
+		},
+		"Delete in a transaction": deleteIn, "DeleteAt in a transaction": deleteAt,
+	} {
+		t.Run(name, func(t *testing.T) {
+			keys := []repo.Key{{Partition: name, Sort: 1}, {Partition: name, Sort: 2}}
+			items := func() *repo.Table[fixture.Account] { return f.Items(t, rig.Client()) }
+			client, net := rig.Copied()
+			mine := rig.Must(optimistic.New(f.Items(t, client), optimistic.Config{}))(t)
+			for n := range keys {
+				rig.Must(mine.Create(t.Context(), fixture.Account{ID: name, Seq: n + 1, At: 1}))(t)
+			}
+			var once sync.Once
+			net.On(func(one *fault.Copy) (*http.Response, error) {
+				if one.Op != "TransactWriteItems" {
+					return nil, nil
+				}
+				once.Do(func() {
+					rig.Equal(t, rig.Must(one.Deliver())(t).StatusCode, http.StatusOK, "the commit's status")
+					for _, key := range keys {
+						for range 7 {
+							rig.Must(rig.Must(optimistic.New(items(), optimistic.Config{}))(t).Update(t.Context(), key, fixture.AddOne))(t)
+						}
+						rig.Is(t, deletes(t.Context(), rig.Must(nolock.New(items(), nolock.Config{}))(t), key))
+					}
+				})
+				return nil, rig.ErrNoAnswer
+			})
+			err := txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+				_, first := mine.In(tx).Update(ctx, keys[0], fixture.AddOne)
+				_, second := mine.In(tx).Update(ctx, keys[1], fixture.AddOne)
+				return errors.Join(first, second)
+			})
+			if repo.VerdictOf(err) == repo.NotWritten {
+				t.Errorf("it was applied, and told %v", err)
+			}
+		})
+	}
 }

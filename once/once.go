@@ -111,7 +111,7 @@ func (s *Store) do(ctx context.Context, name, id string, as reflect.Type, fn fun
 	inner, cancel := ddb.Merge(ctx, hold.Context())
 	defer cancel()
 	if result, err = fn(nesting.Holding(inner, item, "", hold.Cause), Run{id, hold.Token(), hold}); err != nil {
-		return reflect.Value{}, err
+		return reflect.Value{}, nesting.Returned(err) // of another call, which is no verdict on this one
 	}
 	done = true // whatever comes of it: fn has done its work
 	kept, read, why := s.coding.keep(result)

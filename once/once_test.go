@@ -115,6 +115,12 @@ func TestWhatReleasesAnID(t *testing.T) {
 	if s.Count.Total() != 2 || len(s.Item(t, rawKey("order"))) != 0 {
 		t.Errorf("%v, %v", s.Count.Counts(), s.Item(t, rawKey("order")))
 	}
+	for _, of := range []error{once.ErrNoResult, repo.ErrDone, repo.ErrOutcomeUnknown} { // of a call inside it
+		_, err := once.Do(t.Context(), s.Store, "order", func(context.Context, once.Run) (receipt, error) { return receipt{}, of })
+		if rig.Is(t, err, of); repo.VerdictOf(err) != repo.NotWritten {
+			t.Errorf("the id is released, and %v says %v", err, repo.VerdictOf(err))
+		}
+	}
 	func() {
 		defer func() { _ = recover() }()
 		_, _ = once.Do(t.Context(), s.Store, "order", func(context.Context, once.Run) (receipt, error) { panic("wrong") })

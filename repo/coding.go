@@ -93,48 +93,111 @@ func (c *codec) decodeItem(raw ddb.Item, item any) error {
 	return c.decoder.Decode(&types.AttributeValueMemberM{Value: raw}, item)
 }
 
-// checkOptions refuses tags whose meaning would be lost in writing: the item of another
-// mapper would change its form, without a word, where a field is changed.
-func (c *codec) checkOptions(t reflect.Type, within ...reflect.Type) error {
-	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array || t.Kind() == reflect.Map {
-		t = t.Elem()
-	}
-	if t.Kind() != reflect.Struct || c.marshals(t) || slices.Contains(within, t) {
-		return nil
-	}
-	for i := range t.NumField() {
-		sf := t.Field(i)
-		name, options := nameOf(sf, c.tagKey)
-		if name == "-" || !sf.IsExported() && !sf.Anonymous {
-			continue
-		}
-		if err := c.checkField(sf, name, options); err != nil {
+// checkStored refuses fields that would be lost in writing, without a word, or that could
+// be written and never be read again. seen are the types that were looked at before.
+func (c *codec) checkStored(fields []field, seen map[reflect.Type]bool) error {
+	for _, f := range fields {
+		if err := c.checkField(f); err != nil {
 			return err
 		}
-		if err := c.checkOptions(sf.Type, append(slices.Clone(within), t)...); err != nil {
-			return err
+		if err := c.checkType(f.typ, seen); err != nil {
+			return fmt.Errorf("field %s of type %v: %w", f.goName, f.typ, err)
 		}
 	}
 	return nil
 }
 
+// checkType is checkStored of what a type consists of.
+func (c *codec) checkType(t reflect.Type, seen map[reflect.Type]bool) error {
+	if seen[t] || c.codes(t) {
+		return nil
+	}
+	seen[t] = true
+	var fields []field
+	var err error
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		err = c.checkType(t.Elem(), seen)
+	case reflect.Struct:
+		fields, err = fieldsOf(t, c.tagKey)
+	}
+	if err != nil {
+		return err
+	}
+	if why := c.unread(t, fields); why != "" {
+		return fmt.Errorf("it would not be read back as it is written: %s; use another type, or leave it out by `%s:\"-\"`", why, c.tagKey)
+	}
+	return c.checkStored(fields, seen)
+}
+
+// codes reports whether a type has a form of its own; of an interface it is not known which.
+func (c *codec) codes(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return t.ConvertibleTo(timeType) || t.Kind() != reflect.Interface &&
+		(c.marshals(t) || p.Implements(unmarshaler) || c.texts && p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()))
+}
+
+// unread is why values of a type, with such fields, do not come back; "" if they do.
+func (c *codec) unread(t reflect.Type, fields []field) string {
+	switch t.Kind() {
+	case reflect.Interface:
+		if t.NumMethod() > 0 {
+			return fmt.Sprintf("to the interface %v nothing can be decoded", t)
+		}
+	case reflect.Chan, reflect.Func, reflect.Complex64, reflect.Complex128, reflect.Uintptr, reflect.UnsafePointer:
+		return fmt.Sprintf("a %v is not stored at all", t.Kind())
+	case reflect.Map:
+		if !c.keepsKeys(t.Key()) {
+			return fmt.Sprintf("the text of a key that is a %v is not read back", t.Key())
+		}
+	case reflect.Struct:
+		if len(fields) == 0 && hides(t) {
+			return fmt.Sprintf("%v has no exported fields, and is stored as an empty map; one that encodes itself as a text needs UseEncodingMarshalers and UseEncodingUnmarshalers", t)
+		}
+	}
+	return ""
+}
+
+// hides reports whether a struct has an unexported field, which is not told to be left out.
+func hides(t reflect.Type) bool {
+	return slices.ContainsFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool {
+		return !f.IsExported() && !f.Anonymous && f.Name != "_" && f.Tag.Get(dynamodbav) != "-"
+	})
+}
+
+// keepsKeys reports whether keys of maps are read back as they are written: by fmt.Sprint,
+// so that one with a method String is another text, or no number any more.
+func (c *codec) keepsKeys(t reflect.Type) bool {
+	if t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+		return reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+	}
+	m := reflect.MakeMap(reflect.MapOf(t, reflect.TypeFor[bool]()))
+	m.SetMapIndex(keySample(t), reflect.ValueOf(true))
+	av, err := c.encoder.Encode(m.Interface())
+	read := reflect.New(m.Type())
+	return err == nil && c.decoder.Decode(av, read.Interface()) == nil && reflect.DeepEqual(read.Elem().Interface(), m.Interface())
+}
+
 // sets are the options by which attributevalue writes a slice as a set.
 var sets = []string{"stringset", "numberset", "binaryset"}
 
-// checkField refuses a field whose options, or methods, attributevalue does not know.
-func (c *codec) checkField(sf reflect.StructField, name string, options []string) error {
-	isTime := sf.Type == timeType || sf.Type == reflect.PointerTo(timeType)
-	isSet := slices.ContainsFunc(options, func(option string) bool { return slices.Contains(sets, option) })
-	_, theirs := reflect.PointerTo(sf.Type).MethodByName("MarshalDynamo")
+// checkField refuses a field whose options, or methods, attributevalue does not know: the
+// item of another mapper would change its form, without a word, where a field is changed.
+func (c *codec) checkField(f field) error {
+	isTime := f.typ == timeType || f.typ == reflect.PointerTo(timeType)
+	isSet := slices.ContainsFunc(sets, f.has)
+	_, theirs := reflect.PointerTo(f.typ).MethodByName("MarshalDynamo")
 	switch {
-	case isTime && c.texts && slices.Contains(options, "unixtime"):
-		return fmt.Errorf("field %s would encode itself as a text (UseEncodingMarshalers), whatever its option unixtime says: use attributevalue.UnixTime, or an integer", sf.Name)
-	case !isSet && slices.Contains(options, "set"):
-		return fmt.Errorf("field %s has the option set, which attributevalue does not know, and would become a list: add stringset, numberset or binaryset, as in `dynamodbav:\"%s,stringset\"`", sf.Name, name)
-	case isSet && sf.Type.Kind() == reflect.Map:
-		return fmt.Errorf("field %s is a set of type %v, which attributevalue writes as a map: use a slice", sf.Name, sf.Type)
-	case theirs && c.tagKey == "dynamo" && !c.marshals(sf.Type):
-		return fmt.Errorf("field %s has the method MarshalDynamo of guregu/dynamo, which attributevalue does not call: give it MarshalDynamoDBAttributeValue and UnmarshalDynamoDBAttributeValue, which both call", sf.Name)
+	case !c.given:
+		return nil
+	case isTime && c.texts && f.has("unixtime"):
+		return fmt.Errorf("field %s would encode itself as a text (UseEncodingMarshalers), whatever its option unixtime says: use attributevalue.UnixTime, or an integer", f.goName)
+	case !isSet && f.has("set"):
+		return fmt.Errorf("field %s has the option set, which attributevalue does not know, and would become a list: add stringset, numberset or binaryset, as in `dynamodbav:\"%s,stringset\"`", f.goName, f.name)
+	case isSet && f.typ.Kind() == reflect.Map:
+		return fmt.Errorf("field %s is a set of type %v, which attributevalue writes as a map: use a slice", f.goName, f.typ)
+	case theirs && c.tagKey == "dynamo" && !c.marshals(f.typ):
+		return fmt.Errorf("field %s has the method MarshalDynamo of guregu/dynamo, which attributevalue does not call: give it MarshalDynamoDBAttributeValue and UnmarshalDynamoDBAttributeValue, which both call", f.goName)
 	}
 	return nil
 }

@@ -87,17 +87,10 @@ func codesItself(t reflect.Type) bool {
 }
 
 // standsAlone reports whether attributevalue makes the same of a value by
-// itself as in a struct: at what an interface holds it looks in another way, and
-// what it cannot code it leaves out.
+// itself as in a struct: at what an interface holds it looks in another way.
 func standsAlone(t reflect.Type) bool {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	switch t.Kind() {
-	case reflect.Pointer, reflect.Interface, reflect.Chan, reflect.Func, reflect.UnsafePointer:
-		return false
-	}
-	return true
+	inner, _ := pointed(t)
+	return inner.Kind() != reflect.Pointer && inner.Kind() != reflect.Interface
 }
 
 // numberText is how attributevalue knows texts that are numbers.

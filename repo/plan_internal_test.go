@@ -46,7 +46,6 @@ func TestTypesThatArePlanned(t *testing.T) {
 		"interface":                   {reflect.TypeFor[struct{ V any }](), false},
 		"pointer to interface":        {reflect.TypeFor[struct{ V *any }](), false},
 		"pointer to pointer":          {reflect.TypeFor[struct{ V **int }](), false},
-		"function":                    {reflect.TypeFor[struct{ F func() }](), false},
 		"embedded pointer":            {reflect.TypeFor[struct{ *Base }](), false},
 		"embedded text":               {reflect.TypeFor[struct{ Embedded }](), false},
 		"a type that codes itself":    {reflect.TypeFor[selfCoded](), false},

@@ -41,17 +41,13 @@ func newSchema(t reflect.Type, attrs Attributes, c *codec) (*schema, error) {
 	if t == nil || t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%w: T must be a struct with dynamodbav and repo tags, not %v: use the struct itself, not a pointer or a map", ErrSchema, t)
 	}
-	fields, err := collect(t, c.tagKey, nil, false)
-	if err != nil {
-		return nil, fmt.Errorf("%w: type %v: %w", ErrSchema, t, err)
-	}
-	fields, err = dominant(fields)
+	fields, err := fieldsOf(t, c.tagKey)
 	if err != nil {
 		return nil, fmt.Errorf("%w: type %v: %w", ErrSchema, t, err)
 	}
 	s, err := assign(fields, c)
-	if err == nil && c.given {
-		err = c.checkOptions(t)
+	if err == nil && !codesItself(t) {
+		err = c.checkStored(fields, map[reflect.Type]bool{t: true})
 	}
 	if err == nil {
 		err = s.collisions(fields, attrs)

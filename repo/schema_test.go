@@ -2,8 +2,12 @@ package repo_test
 
 import (
 	"errors"
+	"fmt"
+	"math/big"
+	"net/netip"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -97,6 +101,22 @@ func TestDefinitionsThatWork(t *testing.T) {
 				return &types.AttributeValueMemberS{Value: at.UTC().Format("2006-01-02T15:04:05.000")}, nil
 			}
 		}}),
+		"what is read back": define[struct {
+			keyed
+			Any   map[string]any
+			Keys  map[netip.Addr]map[bool]map[uint8]map[textID]map[time.Time]float32
+			Loop  *loop
+			Mutex sync.Mutex `dynamodbav:"-"`
+			Own   []cents
+			Empty map[string]struct{}
+		}](repo.TableConfig{}),
+		"what is a text by its methods": define[struct {
+			keyed
+			Price big.Int
+		}](repo.TableConfig{
+			EncoderOptions: func(o *attributevalue.EncoderOptions) { o.UseEncodingMarshalers = true },
+			DecoderOptions: func(o *attributevalue.DecoderOptions) { o.UseEncodingUnmarshalers = true },
+		}),
 		"renamed": define[struct {
 			keyed
 			LockedBy string `dynamodbav:"lockedBy"`
@@ -106,6 +126,11 @@ func TestDefinitionsThatWork(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+type loop struct {
+	Next  *loop
+	Loops []map[string]loop
 }
 
 // Extra is embedded in definitions.
@@ -267,11 +292,31 @@ func TestWrongDefinitionsSayHowToMendThem(t *testing.T) {
 			keyed
 			Other string `dynamodbav:"id"`
 		}](repo.TableConfig{}), "is hidden by field Other"},
+		"an error":              {define[keeps[error]](repo.TableConfig{}), "field V of type error: it would not be read back"},
+		"interfaces in a map":   {define[keeps[map[string]fmt.Stringer]](repo.TableConfig{}), "to the interface fmt.Stringer nothing"},
+		"a channel":             {define[keeps[*chan int]](repo.TableConfig{}), "a chan is not stored"},
+		"a function far within": {define[keeps[[]struct{ Do func() }]](repo.TableConfig{}), "field Do of type func(): "},
+		"a complex number":      {define[keeps[complex64]](repo.TableConfig{}), "a complex64 is not stored"},
+		"keys by their names":   {define[keeps[map[time.Duration]int]](repo.TableConfig{}), "a key that is a time.Duration"},
+		"keys that are others":  {define[keeps[map[colour]int]](repo.TableConfig{}), "a key that is a repo_test.colour"},
+		"keys that are structs": {define[keeps[[2]map[nested]int]](repo.TableConfig{}), "a key that is a repo_test.nested"},
+		"a number without form": {define[keeps[*big.Int]](repo.TableConfig{}), "big.Int has no exported fields, and is stored as an empty map"},
+		"one attribute twice, far within": {define[keeps[[]struct {
+			A int `dynamodbav:"x"`
+			B int `dynamodbav:"x"`
+		}]](repo.TableConfig{}), "both map attribute \"x\""},
+		"a pointer far within that is not decoded": {define[keeps[[]struct{ *nested }]](repo.TableConfig{}), "embedded pointer to the unexported struct nested"},
 	} {
 		if !errors.Is(c.err, repo.ErrSchema) || !strings.Contains(c.err.Error(), c.says) {
 			t.Errorf("%s: %v; want ErrSchema and a sentence with %q", name, c.err, c.says)
 		}
 	}
+}
+
+// keeps has a field of any type.
+type keeps[V any] struct {
+	keyed
+	V V
 }
 
 type twoKeys struct {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -42,9 +41,6 @@ func TestEncodingsShareNothingWithItems(t *testing.T) {
 		sharesNothing(t, func(av types.AttributeValue) *onlyEncodes { return &onlyEncodes{av} })
 	})
 	t.Run("any", func(t *testing.T) { sharesNothing(t, func(av types.AttributeValue) any { return keeper{av} }) })
-	t.Run("interface", func(t *testing.T) {
-		sharesNothing(t, func(av types.AttributeValue) attributevalue.Marshaler { return keeper{av} })
-	})
 	t.Run("in a map of any", func(t *testing.T) {
 		sharesNothing(t, func(av types.AttributeValue) map[string]any { return map[string]any{"x": keeper{av}} })
 	})

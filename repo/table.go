@@ -15,7 +15,8 @@ type Table[T any] struct {
 }
 
 // NewTable checks T and the settings, and prepares every fixed expression. It
-// sends nothing. An error (ErrSchema, ErrConfig) says how to mend it.
+// sends nothing. An error (ErrSchema, ErrConfig) says how to mend it: also of a field that
+// would be lost in writing, or could not be read again.
 func NewTable[T any](client Client, name string, cfg TableConfig) (*Table[T], error) {
 	m, err := newMapping(client, name, reflect.TypeFor[T](), cfg)
 	if err != nil {

@@ -7,6 +7,15 @@ import (
 	"strings"
 )
 
+// fieldsOf are the attributes of a struct, by a tag key.
+func fieldsOf(t reflect.Type, tagKey string) ([]field, error) {
+	fields, err := collect(t, tagKey, nil, false)
+	if err != nil {
+		return nil, err
+	}
+	return dominant(fields)
+}
+
 // collect lists the attributes of a struct as attributevalue encodes it with a tag
 // key: exported fields, embedded structs flattened.
 func collect(t reflect.Type, tagKey string, index []int, viaPtr bool, within ...reflect.Type) ([]field, error) {

@@ -156,7 +156,7 @@ func (t *mapping) newQuery(partition any, options []QueryOption) (*query, error)
 	if plan.filter != nil {
 		builder = builder.WithFilter(*plan.filter)
 	}
-	expr, err := builder.Build()
+	expr, err := t.core.Build(builder)
 	if err != nil {
 		return nil, fmt.Errorf("%w: query: %w", ErrConfig, err)
 	}

@@ -103,7 +103,8 @@ func Segments(n int) QueryOption {
 const maxSegments = 1000 // more than this helps nobody; DynamoDB takes a million
 
 // Filter keeps items for which a condition holds that the SDK's package expression
-// builds. DynamoDB bills what is read, not what is kept.
+// builds. It names attributes that T has (ErrConfig; TableConfig.AnyAttribute). DynamoDB
+// bills what is read, not what is kept.
 func Filter(condition expression.ConditionBuilder) QueryOption {
 	return func(p *queryPlan) {
 		all := condition // an option may be used again

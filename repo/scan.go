@@ -54,7 +54,7 @@ func (t *mapping) scanInput(options []QueryOption) (*queryPlan, *dynamodb.ScanIn
 	}
 	t.filterType(plan)
 	if plan.filter != nil {
-		expr, err := expression.NewBuilder().WithFilter(*plan.filter).Build()
+		expr, err := t.core.Build(expression.NewBuilder().WithFilter(*plan.filter))
 		if err != nil {
 			return nil, nil, fmt.Errorf("%w: scan: %w", ErrConfig, err)
 		}

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // fieldsOf are the attributes of a struct, by a tag key.
@@ -168,25 +170,7 @@ func checkTag(sf reflect.StructField, tagKey string) error {
 
 // near reports whether s is not word but at most limit edits away from it.
 func near(s, word string, limit int) bool {
-	if s == word {
-		return false
-	}
-	row := make([]int, len(word)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(s) {
-		prev := row[0]
-		row[0] = i + 1
-		for j := range len(word) {
-			cost := 1
-			if s[i] == word[j] {
-				cost = 0
-			}
-			prev, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, prev+cost)
-		}
-	}
-	return row[len(word)] <= limit
+	return s != word && stored.Distance(s, word) <= limit
 }
 
 // dominant keeps, of fields that map the same attribute, the least nested one,

@@ -17,8 +17,7 @@ type Update struct {
 	expr expression.Expression
 }
 
-// Build builds a user's update and conditions, and refuses attributes that the type does
-// not have. The builders are built by themselves and their text is taken over later, because
+// Build builds a user's update and conditions. The builders are built by themselves and their text is taken over later, because
 // builders share state: one that is extended here would come back changed.
 func Build(core *protocol.Core, update expression.UpdateBuilder, conditions []expression.ConditionBuilder) (*Update, error) {
 	builder := expression.NewBuilder().WithUpdate(update)
@@ -29,12 +28,9 @@ func Build(core *protocol.Core, update expression.UpdateBuilder, conditions []ex
 		}
 		builder = builder.WithCondition(all)
 	}
-	expr, err := builder.Build()
+	expr, err := core.Build(builder)
 	if err != nil {
-		return nil, core.Classify(&ddb.MergeError{Err: fmt.Errorf("the update cannot be built: %w", err)})
-	}
-	if err := checkNames(core, expr); err != nil {
-		return nil, err
+		return nil, core.Classify(&ddb.MergeError{Err: fmt.Errorf("the expression cannot be used: %w", err)})
 	}
 	return &Update{core, expr}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/nolock"
@@ -104,6 +105,24 @@ func TestNamesThatTheTypeDoesNotHave(t *testing.T) {
 			}
 			if sent := r.Count.Total(); sent != 0 || repo.VerdictOf(err) != repo.NotWritten {
 				t.Errorf("%s, %s: %d requests, %v", strategy, name, sent, repo.VerdictOf(err))
+			}
+		}
+	}
+}
+
+// So is a value that the encoder makes nothing of: the client would send what is no request.
+func TestValuesThatAreNone(t *testing.T) {
+	r := rig.New(t)
+	for strategy, apply := range calls(t, r, repo.TableConfig{}) {
+		for _, value := range []any{make(chan int), func() {}, 1i, (*types.AttributeValueMemberS)(nil)} {
+			for place, update := range map[string]expression.UpdateBuilder{
+				"set":    expression.Set(expression.Name("count"), expression.Value(value)),
+				"absent": expression.Set(expression.Name("count"), expression.IfNotExists(expression.Name("count"), expression.Value(value))),
+			} {
+				r.Count.Reset()
+				if err := apply(t.Context(), update); !errors.Is(err, repo.ErrConfig) || r.Count.Total() != 0 {
+					t.Errorf("%s, %s, %T: %d requests, %v", strategy, place, value, r.Count.Total(), err)
+				}
 			}
 		}
 	}

@@ -103,6 +103,8 @@ func TestQueriesOfTableAndIndex(t *testing.T) {
 		"an index's key":      {17, []repo.QueryOption{repo.Index("byCustomer", "customer", "placed")}, nil, repo.ErrKey},
 		"nothing at most":     {"north", []repo.QueryOption{repo.Limit(0)}, nil, repo.ErrConfig},
 		"an empty filter":     {"north", []repo.QueryOption{repo.Filter(expression.ConditionBuilder{})}, nil, repo.ErrConfig},
+		"a misspelt filter":   {"north", []repo.QueryOption{repo.Filter(expression.Name("costumer").NotEqual(expression.Value("bob")))}, nil, repo.ErrConfig},
+		"a filter by nothing": {"north", []repo.QueryOption{repo.Filter(expression.Name("customer").Equal(expression.Value(func() {})))}, nil, repo.ErrConfig},
 		"segments":            {"north", []repo.QueryOption{repo.Segments(2)}, nil, repo.ErrConfig},
 	} {
 		if got, err := numbers(table.Query(t.Context(), c.partition, c.options...)); !errors.Is(err, c.err) || !slices.Equal(got, c.want) {
@@ -158,6 +160,7 @@ func TestScans(t *testing.T) {
 		"narrowed":       {[]repo.QueryOption{repo.SortBetween(1, 2)}, 0, repo.ErrConfig},
 		"no parts":       {[]repo.QueryOption{repo.Segments(0)}, 0, repo.ErrConfig},
 		"no such index":  {[]repo.QueryOption{repo.Index("bySize", "customer"), repo.Segments(3)}, 0, repo.ErrSchema},
+		"misspelt":       {[]repo.QueryOption{repo.Filter(expression.Name("Placed").LessThan(expression.Value(1)))}, 0, repo.ErrConfig},
 	} {
 		got, err := numbers(table.Scan(t.Context(), c.options...))
 		slices.Sort(got)

@@ -69,11 +69,13 @@ func (j *job) Token() int64 { return j.token }
 func (j *job) Until() time.Time { return j.lease.Until() }
 
 // Context is cancelled when the job ends, with the cause: ErrLockLost,
-// ErrLockExpired, or ErrReleased.
+// ErrLockExpired, or ErrReleased. With it a permit of the resource (package semaphore) that
+// would have to wait for the job itself is ErrNested.
 func (j *job) Context() context.Context { return j.inside(j.lease.Context()) }
 
-// inside is a context that tells of the job.
+// inside is a context that tells of the job, and of the place that it takes of its resource.
 func (j *job) inside(ctx context.Context) context.Context {
+	ctx = nesting.Holding(ctx, nesting.ItemOf(j.s.table.Core, resources.Key(j.resource)), j.row.id, j.lease.Cause)
 	return nesting.Holding(ctx, nesting.ItemOf(j.s.table.Core, j.row.key()), strconv.FormatInt(j.token, 10), j.lease.Cause)
 }
 

@@ -48,11 +48,6 @@ func (s *Semaphore) takePermit(ctx context.Context, operation, resource string, 
 	if err := s.table.CheckName(resource); err != nil {
 		return nil, err
 	}
-	if !once {
-		if err := s.refuseNested(ctx, resource); err != nil {
-			return nil, err
-		}
-	}
 	ctx, span := s.table.Core.Observe.Call(ctx, telemetry.Permit, operation)
 	span.Key(func() string { return resource })
 	defer span.End(&err)
@@ -163,10 +158,13 @@ func (s *Semaphore) acquire(ctx context.Context, name string, once bool) (*Permi
 }
 
 // turn waits until the call may ask at the table: then it returns nothing. Or it has been
-// passed a permit.
+// passed a permit. A try may have shown that the call would wait for itself.
 func (a *acquisition) turn(ctx context.Context) (*Permit, error) {
 	if a.place == nil {
 		return nil, nil
+	}
+	if err := a.s.refuseNested(ctx, a.name); err != nil {
+		return nil, a.failed(ctx, err)
 	}
 	got, err := a.place.turn(ctx)
 	a.doubtful = a.doubtful || a.place.unsure

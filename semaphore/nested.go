@@ -27,7 +27,7 @@ func inside(fn func(context.Context, *Permit) error) func(context.Context, *Perm
 }
 
 // refuseNested refuses a call that would wait for what its own context holds: as many
-// permits as the limit was when one of them was taken.
+// permits as the limit was when this process has last seen it.
 func (s *Semaphore) refuseNested(ctx context.Context, resource string) error {
 	n := nesting.Holds(ctx, s.item(resource))
 	if n == 0 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/once"
 	"github.com/dynahold/dynahold/repo"
@@ -169,5 +170,51 @@ func TestPermitsInsidePermits(t *testing.T) {
 	rig.Is(t, permits.Do(ctx, "room", inner))
 	if ctx.Err() != nil {
 		t.Error("it waited")
+	}
+}
+
+// That a caller waits for itself may come out only when the table has refused it: another
+// has the permits, or the limit is lower by now, or a job of the resource makes the call.
+func TestPermitsThatCannotCome(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	open := func() *semaphore.Semaphore {
+		return rig.Must(semaphore.New(w.Client, w.Table+"-permits", semaphore.Config{}))(t)
+	}
+	mine, others := open(), open()
+	rig.Is(t, mine.EnsureTable(t.Context()))
+	queue := rig.Must(jobs.New[int](w.Client, w.Table+"-permits", jobs.Config{}))(t)
+	for name, hold := range map[string]func(ctx context.Context, fn func(context.Context)) error{
+		"of another": func(ctx context.Context, fn func(context.Context)) error {
+			return others.Do(ctx, "of another", func(ctx context.Context, _ *semaphore.Permit) error { fn(ctx); return nil })
+		},
+		"lowered": func(ctx context.Context, fn func(context.Context)) error {
+			rig.Is(t, mine.SetLimit(ctx, "lowered", 2))
+			return mine.Do(ctx, "lowered", func(ctx context.Context, _ *semaphore.Permit) error {
+				rig.Is(t, others.SetLimit(ctx, "lowered", 1))
+				fn(ctx)
+				return nil
+			})
+		},
+		"of a job": func(ctx context.Context, fn func(context.Context)) error {
+			rig.Must(queue.Enqueue(ctx, "of a job", 1))(t)
+			job := rig.Must(queue.Next(ctx, "of a job"))(t)
+			fn(job.Context())
+			return job.Done(ctx)
+		},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		take := func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, time.Minute)
+			defer cancel()
+			return mine.Do(ctx, name, func(context.Context, *semaphore.Permit) error { return nil })
+		}
+		var kept context.Context
+		rig.Is(t, hold(ctx, func(ctx context.Context) {
+			refused(t, name, take(ctx), "held")
+			kept = context.WithoutCancel(ctx)
+		}))
+		rig.Is(t, take(kept))
+		cancel()
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/closing"
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -57,7 +58,7 @@ func (l *Locker) lockAll(ctx context.Context, keys []repo.Key) (*Group, error) {
 	if err := g.refresh(ctx); err != nil {
 		return nil, errors.Join(err, g.abandon(ctx))
 	}
-	all := context.Background()
+	all := nesting.Held(ctx)
 	for _, lock := range g.locks {
 		all = lock.inside(all)
 	}

@@ -49,8 +49,8 @@ func (q *Queue) newTicket(ctx context.Context, p place, e entry, l line, asked t
 	t.lease = lease.New(&q.lease, (*leasedTicket)(t), asked.Add(q.cfg.Lease), e.until)
 	_ = q.open.Add(t) // whoever draws it looks whether the queue is closed
 	q.stands(t)
-	context.AfterFunc(t.lease.Context(), func() { q.open.Remove(t); q.gone(t, false, false) })
 	t.lease.Start(ctx)
+	context.AfterFunc(t.lease.Context(), func() { q.open.Remove(t); q.gone(t, false, false) })
 	return t
 }
 

@@ -1,12 +1,14 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/telemetry"
 )
 
@@ -71,6 +73,7 @@ type Lease struct {
 
 	began time.Duration    // guarded by mu: when it was taken, since the process began; 0: nobody asked
 	trace *telemetry.Trace // guarded by mu: where it was taken; nil: nobody listens
+	held  context.Context  // guarded by mu: of what else was held there; nil before Taken
 }
 
 // watched is a context that somebody has asked for: many leases are held
@@ -113,6 +116,10 @@ func (l *Lease) Start(ctx context.Context) {
 
 // Taken is Start for what a renewal has started already.
 func (l *Lease) Taken(ctx context.Context) {
+	held := nesting.Held(ctx)
+	l.mu.Lock()
+	l.held = held
+	l.mu.Unlock()
 	o := l.cfg.Observe
 	if trace := o.TraceOf(ctx); trace != nil || o.Measures() {
 		l.mu.Lock()
@@ -134,13 +141,14 @@ func (l *Lease) sort() string {
 	return kind
 }
 
-// Context is cancelled, with the cause, when the lease is over.
+// Context is cancelled, with the cause, when the lease is over. It tells of what else was
+// held where this was taken.
 func (l *Lease) Context() context.Context {
 	l.mu.Lock()
 	late := false
 	if l.watched == nil {
 		l.watched = &watched{}
-		l.watched.ctx, l.watched.cancel = context.WithCancelCause(context.Background())
+		l.watched.ctx, l.watched.cancel = context.WithCancelCause(cmp.Or(l.held, context.Background()))
 		late = l.over == nil && l.passed()
 		if l.over != nil {
 			l.watched.cancel(l.over)

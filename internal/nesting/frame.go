@@ -64,6 +64,18 @@ func Holding(ctx context.Context, item Item, name string, ended func() error) co
 	return (&frame{item: &item, name: name, ended: ended}).under(ctx)
 }
 
+// Held is a context of what is held where ctx comes from, and of nothing else: for what is
+// taken there, and may be held for longer than ctx lasts.
+func Held(ctx context.Context) context.Context {
+	held := context.Background()
+	for f := top(ctx); f != nil; f = f.outer {
+		if f.ended != nil && !f.isOver() {
+			held = Holding(held, *f.item, f.name, f.ended)
+		}
+	}
+	return held
+}
+
 // Holds is how many times what is held of an item is held where a context comes from.
 func Holds(ctx context.Context, item Item) (n int) {
 	for f := top(ctx); f != nil; f = f.outer {

@@ -26,7 +26,7 @@ func TestCallsInsideAChangeByAnotherClient(t *testing.T) {
 	other.open(t, table)
 	for name, c := range w.changers() {
 		id := w.make(t, "x "+name)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		_, err := c.Update(ctx, key(id), func(ctx context.Context, x *thing) error {
 			for nested, call := range all(other.writes(), other.transactions()) {
 				refused(t, name+" > "+nested, call(ctx, id), "")
@@ -125,7 +125,7 @@ func TestHoldsInsideThemselves(t *testing.T) {
 			return permits.Do(ctx, name, func(ctx context.Context, p *semaphore.Permit) error { fn(ctx); fn(p.Context()); return nil })
 		}, calls{"Do": permit}},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		var kept context.Context
 		rig.Is(t, c.outer(ctx, "x", func(ctx context.Context) {
 			kept = context.WithoutCancel(ctx)
@@ -133,6 +133,13 @@ func TestHoldsInsideThemselves(t *testing.T) {
 				refused(t, name+" > "+what, call(ctx, "x"), "held")
 				rig.Is(t, call(ctx, "another"))
 			}
+			rig.Is(t, c.outer(ctx, "within", func(ctx context.Context) { // which may end with what is held only
+				ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+				defer cancel()
+				for what, call := range c.inner {
+					refused(t, name+" > "+name+" > "+what, call(ctx, "x"), "held")
+				}
+			}))
 		}))
 		for _, call := range c.inner {
 			rig.Is(t, call(kept, "x"))
@@ -151,7 +158,7 @@ func TestPermitsInsidePermits(t *testing.T) {
 	permits := rig.Must(semaphore.New(w.Client, w.Table+"-permits", semaphore.Config{}))(t)
 	rig.Is(t, permits.EnsureTable(t.Context()))
 	rig.Is(t, permits.SetLimit(t.Context(), "room", 2))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	inner := func(context.Context, *semaphore.Permit) error { return nil }
 	rig.Is(t, permits.Do(ctx, "room", func(ctx context.Context, _ *semaphore.Permit) error {
@@ -203,7 +210,7 @@ func TestPermitsThatCannotCome(t *testing.T) {
 			return job.Done(ctx)
 		},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		take := func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, time.Minute)
 			defer cancel()

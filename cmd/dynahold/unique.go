@@ -3,8 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/unique"
@@ -122,7 +126,7 @@ func (f *ofFlags) findings(c *console, list []findingDocument, rows [][]string, 
 }
 
 // read walks over all claims and items.
-func (f *ofFlags) read(ctx context.Context, c *console, claims *unique.Claims, mend bool) error {
+func (f *ofFlags) read(ctx context.Context, c *console, t *opened, claims *unique.Claims, mend bool) error {
 	walk := claims.Check
 	if mend {
 		walk = claims.Repair
@@ -141,7 +145,48 @@ func (f *ofFlags) read(ctx context.Context, c *console, claims *unique.Claims, m
 		}
 		list, rows = append(list, d), append(rows, []string{d.Field, keyWords(x.Key), found[x.State], owner, mended})
 	})
+	if len(list) == 0 && unread == nil {
+		unread = f.misspelt(ctx, t)
+	}
 	return f.findings(c, list, rows, left, unread)
+}
+
+// misspelt refuses to call right what no item has: an attribute, a type or a prefix that is
+// misspelt has nothing wrong with it. A table without items has nothing else.
+func (f *ofFlags) misspelt(ctx context.Context, t *opened) error {
+	of := f.of()
+	for _, name := range slices.Sorted(maps.Keys(of.Attributes)) {
+		all := expression.Name(t.schema.Partition.Name).AttributeExists()
+		for _, attribute := range of.Attributes[name] {
+			all = all.And(expression.NameNoDotSplit(attribute).AttributeExists())
+		}
+		if of.Type != "" {
+			all = all.And(expression.NameNoDotSplit(of.Type).Equal(expression.Value(of.TypeName)))
+		}
+		if of.PartitionPrefix != "" {
+			all = all.And(expression.NameNoDotSplit(t.schema.Partition.Name).BeginsWith(of.PartitionPrefix))
+		}
+		if of.SortPrefix != "" {
+			all = all.And(expression.NameNoDotSplit(t.schema.Sort.Name).BeginsWith(of.SortPrefix))
+		}
+		expr, err := expression.NewBuilder().WithFilter(all).Build()
+		if err != nil {
+			return err
+		}
+		in := &dynamodb.ScanInput{TableName: &t.name, FilterExpression: expr.Filter(), ExpressionAttributeNames: expr.Names(), ExpressionAttributeValues: expr.Values()}
+		read, found := int32(0), int32(0)
+		for more := true; more && found == 0; more = len(in.ExclusiveStartKey) > 0 {
+			out, err := t.client.Scan(ctx, in)
+			if err != nil {
+				return err
+			}
+			read, found, in.ExclusiveStartKey = read+out.ScannedCount, out.Count, out.LastEvaluatedKey
+		}
+		if read > 0 && found == 0 {
+			return outcome{exitNothing, fmt.Errorf("no item of table %q has what --of %s names (with --type and prefixes, if given): nothing was compared", t.name, name)}
+		}
+	}
+	return nil
 }
 
 type uniqueCheckCommand struct{ ofFlags }
@@ -150,16 +195,16 @@ type uniqueCheckCommand struct{ ofFlags }
 func (uniqueCheckCommand) Help() string {
 	return `Compares the items of a table with their claims, as package unique does, and writes nothing. It may run beside writers; it scans the table, and reads the claim of each item and the item of each claim.
 
-Exit codes: 0 nothing is wrong; 1 failed; 2 usage; 3 there is no table; 5 something is wrong.`
+Exit codes: 0 nothing is wrong; 1 failed; 2 usage; 3 there is no table, or no item has what is named; 5 something is wrong.`
 }
 
 // Run implements the command.
 func (cmd *uniqueCheckCommand) Run(ctx context.Context, c *console) error {
-	_, claims, err := cmd.claims(ctx, cmd.of())
+	t, claims, err := cmd.claims(ctx, cmd.of())
 	if err != nil {
 		return err
 	}
-	return cmd.read(ctx, c, claims, false)
+	return cmd.read(ctx, c, t, claims, false)
 }
 
 type uniqueRepairCommand struct {
@@ -171,7 +216,7 @@ type uniqueRepairCommand struct {
 func (uniqueRepairCommand) Help() string {
 	return `Claims what items have without a claim, as when the tag repo:"unique" is new to a table that has items, and removes claims that name items without the value; a transaction for each. It may run beside writers, and again. Roll the programs with the tag out first, and give --of as their tags have it: claims that others have made by another rule count as claims without an item. Of two items with one value it tells only: change one of them.
 
-Exit codes: 0 all is right now; 1 failed, or not agreed to; 2 usage; 3 there is no table; 5 something is left, such as two items with one value.`
+Exit codes: 0 all is right now; 1 failed, or not agreed to; 2 usage; 3 there is no table, or no item has what is named; 5 something is left, such as two items with one value.`
 }
 
 // Run implements the command.
@@ -194,5 +239,5 @@ func (cmd *uniqueRepairCommand) Run(ctx context.Context, c *console) error {
 			return err
 		}
 	}
-	return cmd.read(ctx, c, claims, true)
+	return cmd.read(ctx, c, t, claims, true)
 }

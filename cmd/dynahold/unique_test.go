@@ -60,6 +60,10 @@ func TestUniqueValuesAreClaimed(t *testing.T) {
 	n.says("unique check guests", exitUsage, "--of")
 	n.says("unique check guests --of place=room,", exitUsage)
 	n.says("unique check guests --of email --type a=b --type c=d", exitUsage, "--type")
+	n.says("unique check guests --of email --of emial", exitNothing, "emial")
+	n.says("unique repair guests --of emial --yes", exitNothing, "emial")
+	n.says("unique check guests --of email --type kind=gust", exitNothing, "--type")
+	n.says("unique check guests --of email --partition-prefix G#", exitNothing)
 	n.says("unique check nowhere --of email", exitNothing)
 }
 

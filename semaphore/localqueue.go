@@ -44,6 +44,7 @@ type caller struct {
 	chosen bool           // a permit is being passed on to it
 	unsure bool           // a request that has had no answer may have given it its permit
 	left   bool           // it waits no longer
+	behind bool           // when it left the line, others stood there
 	got    *Permit        // that was passed on to it
 	seen   *resources.Row // when it left the line; nil: nobody had an answer yet
 }
@@ -155,7 +156,7 @@ func (q *localQueue) due(c *caller) time.Duration {
 
 // leave takes a caller out of the line.
 func (q *localQueue) leave(c *caller) {
-	c.left, c.asks, c.seen = true, false, q.seen
+	c.left, c.asks, c.seen, c.behind = true, false, q.seen, len(q.callers) > 1
 	q.callers = slices.DeleteFunc(q.callers, func(o *caller) bool { return o == c })
 	q.changed()
 }
@@ -235,7 +236,10 @@ func (q *localQueue) saw(r resources.Row) {
 
 // busy is the error of a caller that has left the line without a permit.
 func (c *caller) busy() error {
-	if c.seen == nil {
+	switch {
+	case c.seen == nil && !c.behind:
+		return nil // its context had ended before
+	case c.seen == nil:
 		return fmt.Errorf("resource %q: %w: a caller of this process is before this one: %w", c.line.resource, ErrBusy, repo.ErrLocked)
 	}
 	return busy(*c.seen)

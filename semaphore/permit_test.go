@@ -189,3 +189,15 @@ func TestACancelledWaitLeavesNothingBehind(t *testing.T) {
 	wantRunning(t, s, "printer", 0)
 	b.audit(t)
 }
+
+// A call whose context had ended before it came has found nothing busy.
+func TestAContextThatHadEnded(t *testing.T) {
+	s := newBench(t).open(t, semaphore.Config{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, take := range map[string]func(context.Context, string) (*semaphore.Permit, error){"Acquire": s.Acquire, "TryAcquire": s.TryAcquire} {
+		if _, err := take(ctx, "free"); !errors.Is(err, context.Canceled) || errors.Is(err, semaphore.ErrBusy) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -5,25 +5,25 @@ package main
 var limits = map[string]int{
 	"delegate":    17_610,
 	"history":     355,
-	"jobs":        15_610,
+	"jobs":        15_640,
 	"localdb":     1_150,
 	"lockedread":  14_660,
 	"mutex":       13_600,
-	"nolock":      19_860,
+	"nolock":      19_900,
 	"once":        13_180,
-	"optimistic":  20_750,
-	"pessimistic": 20_170,
+	"optimistic":  20_800,
+	"pessimistic": 20_210,
 	"repo":        7_450,
 	"repotest":    10_040,
 	"semaphore":   10_410,
 	"ticket":      10_360,
-	"txn":         18_310,
+	"txn":         18_360,
 	"unique":      7_650,
 }
 
 // testsLimit are the lines of tests of all modules, which somebody has to read too: today's
 // figure. No two of them are one text; what a table over types or packages can say once is
 // to be said there, and shown by internal/suite/mutants not to find less.
-const testsLimit = 80_100
+const testsLimit = 80_400
 
 const margin = 0.03

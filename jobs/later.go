@@ -108,12 +108,12 @@ func (s *store) moveDue(ctx context.Context, due []jobRow, givesWay bool) (moved
 	moved, failed = map[string]int{}, map[string]error{}
 	for resource, all := range of {
 		for _, res := range s.submitAll(ctx, resource, all) {
-			switch {
-			case res.Outcome == ddb.Applied:
+			switch res.Outcome {
+			case ddb.Applied:
 				moved[resource]++
-			case res.Outcome == ddb.Condition:
+			case ddb.Condition:
 				moved[resource] += 0
-			case res.Outcome == ddb.Refused:
+			case ddb.Refused:
 				failed[resource] = res.Err
 			}
 		}

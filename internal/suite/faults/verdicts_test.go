@@ -230,7 +230,9 @@ func TestATombstoneCountsTheVersion(t *testing.T) {
 					return nil, nil
 				}
 				once.Do(func() {
-					rig.Equal(t, rig.Must(one.Deliver())(t).StatusCode, http.StatusOK, "the commit's status")
+					resp := rig.Must(one.Deliver())(t)
+					rig.Is(t, resp.Body.Close())
+					rig.Equal(t, resp.StatusCode, http.StatusOK, "the commit's status")
 					for _, key := range keys {
 						for range 7 {
 							rig.Must(rig.Must(optimistic.New(items(), optimistic.Config{}))(t).Update(t.Context(), key, fixture.AddOne))(t)

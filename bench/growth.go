@@ -50,6 +50,7 @@ var (
 const (
 	growthSpan   = 16 * time.Second
 	growthWarmup = time.Second
+	senderWarmup = 250 * time.Millisecond // some ten turns; of hundreds of processes a second is most of a run
 	growthBudget = 4000
 	eachBudget   = 40  // requests of each process, where those are more
 	sizeBudget   = 400 // where a request can carry 390 KB
@@ -68,6 +69,9 @@ func growing() (steps []step) {
 		w.Span, w.Warmup, w.Budget = growthSpan, growthWarmup, max(growthBudget, eachBudget*w.Processes)
 		if in == inSize {
 			w.Budget = sizeBudget
+		}
+		if in == inSenders {
+			w.Warmup = senderWarmup
 		}
 		steps = append(steps, step{scenario{name: growthOf + name, workload: w, among: among}, in, at})
 	}

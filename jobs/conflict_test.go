@@ -339,17 +339,18 @@ func TestCallsThatAreRefusedTogetherBesideTheirCopy(t *testing.T) {
 			runs := rig.Must(theirs.Next(t.Context(), "staging"))(t)
 			waits, first := put(t, s, "staging", deploy{"v", 2}), put(t, s, "staging", deploy{"v", 3})
 			moves := put(t, s, "staging", deploy{"v", 4}, jobs.After(time.Hour))
-			transactions := 0
+			var transactions atomic.Int64
 			copier.On(func(one *fault.Copy) (*http.Response, error) {
+				n := transactions.Load()
 				switch {
 				case one.Op == "TransactWriteItems":
-					transactions++
-				case transactions > 1 && unread && bytes.Contains(one.Body, []byte("RESOURCE#")):
+					n = transactions.Add(1)
+				case n > 1 && unread && bytes.Contains(one.Body, []byte("RESOURCE#")):
 					return one.Met("AccessDeniedException", 0), nil
 				}
 				switch {
-				case one.Op != "TransactWriteItems" || transactions > 2:
-				case transactions == 1: // the others wait for it
+				case one.Op != "TransactWriteItems" || n > 2:
+				case n == 1: // the others wait for it
 					time.Sleep(10 * time.Millisecond)
 				default:
 					resp, err := one.Deliver()

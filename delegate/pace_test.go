@@ -102,3 +102,44 @@ func TestSilenceHoldsUpNothing(t *testing.T) {
 		t.Errorf("%d changes of each took %v, more than %v, or %d silences are few", each, took, most, silent.Load())
 	}
 }
+
+// Rows whose mail is served lie in their partition for hours. They are no reason to look again
+// without a pause: it costs queries, and where requests take no time, no time passes.
+func TestServedRowsAreNothingFound(t *testing.T) {
+	t.Parallel()
+	b := rig.New(t)
+	first := start(t, b.Client, b.Table)
+	rig.Is(t, first.items.Table().EnsureTable(t.Context()))
+	rig.Must(first.items.Create(t.Context(), list{Shop: "s", ID: "list"}))(t)
+	const processes, each, most = 4, 10, 1500
+	var looks, rounds atomic.Int64
+	b.InVirtualTime(t, 16, func(t *testing.T, network fault.Doer) {
+		net := &rig.Mortal{Next: network}
+		net.Lost = func(op, body string) (before, after bool) {
+			switch {
+			case op == "Query" && looks.Add(1) > most:
+				net.Dead.Store(true) // else it would never end
+			case strings.Contains(body, `"lead"`):
+				rounds.Add(1)
+			}
+			return false, false
+		}
+		var all sync.WaitGroup
+		for n := range processes {
+			p := start(t, rig.Client(rig.Over(net)), b.Table)
+			all.Go(func() {
+				for i := range each {
+					_, err := p.add.Do(context.Background(), key, fmt.Sprintf("%d-%d.", n, i))
+					rig.Is(t, err)
+				}
+				time.Sleep(time.Second) // who leads ends by itself
+				rig.Is(t, p.all.Close(context.Background()))
+			})
+		}
+		all.Wait()
+	})
+	t.Logf("%d looks, %d rounds", looks.Load(), rounds.Load())
+	if looks.Load() > most || rounds.Load() == 0 {
+		t.Errorf("%d looks for mail, %d rounds", looks.Load(), rounds.Load())
+	}
+}

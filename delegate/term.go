@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -139,21 +140,33 @@ func (t *term) watch(shard int) {
 	}
 }
 
-// lookAt looks once.
+// lookAt looks once. What was served lies in its row for hours, and what an earlier look has
+// shown the leader knows: neither is found again. But rows tell of senders, for whom a look
+// that takes long is pause enough.
 func (t *term) lookAt(shard, n int) look {
 	began, stretch := time.Now(), t.stretch.Load()
 	mails, err := t.l.e.mail.look(t.ctx, t.l.base, shard)
+	found := false
 	if err == nil {
 		t.mu.Lock()
+		found = isNews(mails, stretch, t.mail[shard])
 		if t.mail[shard].nth < n {
 			t.mail[shard] = seen{n, stretch, mails}
 		}
 		t.mu.Unlock()
 	}
-	if len(mails) > 0 {
+	if found {
 		wake(t.found)
 	}
-	return look{n: n, took: time.Since(began), found: len(mails) > 0}
+	took := time.Since(began)
+	return look{n: n, took: took, found: found || len(mails) > 0 && took >= pauseOfLooks}
+}
+
+// isNews reports whether mail waits that the look before has not shown in the same stretch.
+func isNews(mails []mail, stretch int64, before seen) bool {
+	return slices.ContainsFunc(mails, func(m mail) bool {
+		return !m.Answered && (before.stretch != stretch || !slices.ContainsFunc(before.mails, func(b mail) bool { return b.Slot == m.Slot && b.Seq >= m.Seq }))
+	})
 }
 
 // usable is the mail that the leader may carry out now, and the answers to the mail of a

@@ -2,10 +2,14 @@ package delegate_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/dynahold/dynahold/delegate"
+	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 )
 
@@ -43,4 +47,45 @@ func TestProgramsThatDoNotKnowACommand(t *testing.T) {
 	if got := first.stock(t); got != 2*each {
 		t.Errorf("%d are left, %d were put", got, 2*each)
 	}
+}
+
+// Where the answers are long they are found in rows, and so is that a leader does not know the
+// command: its caller carries it out then, while that leader goes on.
+func TestAProgramThatDoesNotKnowACommandSaysSoInRows(t *testing.T) {
+	t.Parallel()
+	b := rig.New(t)
+	first := start(t, b.Client, b.Table)
+	rig.Is(t, first.items.Table().EnsureTable(t.Context()))
+	rig.Must(first.items.Create(t.Context(), list{Shop: "s", ID: "list"}))(t)
+	b.InVirtualTime(t, 16, func(t *testing.T, network fault.Doer) {
+		began, over := time.Now(), 3*time.Second
+		process := func() *process {
+			return start(t, rig.Client(rig.Over(&rig.Mortal{Next: network, Latency: 2 * time.Millisecond})), b.Table)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for n := range 6 {
+			p := process()
+			wide := p.wide(t)
+			all.Go(func() {
+				for i := 0; ctx.Err() == nil && time.Since(began) < over; i++ {
+					rig.Must(wide.Do(context.Background(), key, fmt.Sprint(n, "-", i)))(t)
+				}
+				rig.Is(t, p.all.Close(context.Background()))
+			})
+		}
+		time.Sleep(time.Second)
+		p := process()
+		fresh := rig.Must(delegate.Command(p.all, "fresh/v2", func(_ context.Context, l *list, op string) (string, error) {
+			l.Others++
+			return strings.ToUpper(op), nil
+		}))(t)
+		rig.Equal(t, rig.Must(fresh.Do(t.Context(), key, "op"))(t), "OP", "the result")
+		if took := time.Since(began); took >= 2*time.Second {
+			t.Errorf("the caller had to wait until %v, the others went on until %v", took, over)
+		}
+		stop()
+		rig.Is(t, p.all.Close(t.Context()))
+		all.Wait()
+	})
 }

@@ -269,14 +269,15 @@ func (l *line) resolve(b *batch, err error) {
 	}
 }
 
-// finish gives a batch the answers to its mail. One that its leader did not understand is
-// carried out here.
+// finish gives a batch the answers to its mail, from the item or its row. One that its leader
+// did not understand is carried out here.
 func (l *line) finish(b *batch, answers []string) {
 	l.settled = true
 	switch {
 	case len(answers) == len(b.callers) && answers[0] != unknown && !isTaken(answers):
 		b.answer(answers)
 	case len(answers) == 1 && answers[0] == unknown:
+		l.deaf = l.seen.Lead
 		l.requeue(b)
 	case isTaken(answers):
 		b.fail(errTakenOut)

@@ -204,9 +204,6 @@ func (w *watch) onItem(now ddb.Item) (decided bool, image ddb.Item, err error) {
 	l.sees(d)
 	switch fate {
 	case delegation.MailServed:
-		if len(served.Answers) == 1 && served.Answers[0] == unknown {
-			l.deaf = d.Lead
-		}
 		l.finish(b, served.Answers)
 		return true, nil, nil
 	case delegation.MailLost:

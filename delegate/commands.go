@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -99,8 +101,8 @@ func newEngine(table *typed.Table, keys *repo.KeyTable, cfg Config) (*engine, er
 	e := &engine{table: table, core: core, errors: maps.Clone(known), wanted: lock.NewContention(), slots: recent.New[place](slotsKept),
 		closing: make(chan struct{}), commands: map[string]*command{}, lines: map[string]*line{}}
 	for name, err := range cfg.Errors {
-		if err == nil || name == "" || e.errors[name] != nil {
-			return nil, fmt.Errorf("%w: Errors has no error, or no name of its own, at %q", repo.ErrConfig, name)
+		if err == nil || name == "" || e.errors[name] != nil || !travels(name) {
+			return nil, fmt.Errorf("%w: Errors has no error, or no name of its own that is a text, at %q", repo.ErrConfig, name)
 		}
 		e.errors[name] = err
 	}
@@ -174,11 +176,11 @@ type Call[A, R any] struct {
 // deterministic, have no effect elsewhere, and be the same under that name in every
 // program: it may run in any of them, for any caller, more than once, on the item as it is
 // then. If it returns an error nothing of it is applied. Arguments and result travel as
-// JSON. ErrConfig: the name is empty, longer than 255 bytes, or taken. ErrSchema: a type has
+// JSON. ErrConfig: the name is no text, longer than 255 bytes, or taken. ErrSchema: a type has
 // what JSON would leave out.
 func Command[T, A, R any](c *Commands[T], name string, run func(ctx context.Context, item *T, args A) (R, error)) (*Call[A, R], error) {
-	if c == nil || run == nil || name == "" || len(name) > 255 {
-		return nil, fmt.Errorf("%w: a command needs a name of at most 255 bytes, and what it does", repo.ErrConfig)
+	if c == nil || run == nil || name == "" || len(name) > 255 || !travels(name) {
+		return nil, fmt.Errorf("%w: a command needs a name, a text of at most 255 bytes, and what it does", repo.ErrConfig)
 	}
 	if err := errors.Join(jsontype.Check(reflect.TypeFor[A]()), jsontype.Check(reflect.TypeFor[R]())); err != nil {
 		return nil, fmt.Errorf("%w: command %q: %w", repo.ErrSchema, name, err)
@@ -203,6 +205,13 @@ func Command[T, A, R any](c *Commands[T], name string, run func(ctx context.Cont
 	return &Call[A, R]{e: e, name: name}, nil
 }
 
+// travels reports whether a name is the same in a mail and in its answers: of bytes that are
+// no text the JSON of a request makes one and the same sign, and those below a space stand
+// between names there.
+func travels(name string) bool {
+	return utf8.ValidString(name) && !strings.ContainsAny(name, "\x00\x01")
+}
+
 // encode is a value as it travels.
 func encode(what, name string, v any, most int) (string, error) {
 	text, err := json.Marshal(v)
@@ -216,7 +225,8 @@ func encode(what, name string, v any, most int) (string, error) {
 }
 
 // Once is the call under the id of an operation: it is applied once to an item, however
-// often it comes ([ErrRepeated]). The ids are those of optimistic.Repository.Once.
+// often it comes ([ErrRepeated]). The ids are those of optimistic.Repository.Once, in UTF-8
+// (else ErrConfig).
 func (c *Call[A, R]) Once(id string) *Call[A, R] {
 	under := *c
 	under.id, under.once = id, true
@@ -237,8 +247,8 @@ func (c *Call[A, R]) Do(ctx context.Context, key repo.Key, args A) (result R, er
 	if err != nil {
 		return result, err
 	}
-	if c.once && c.id == "" {
-		return result, fmt.Errorf("%w: the id of Once is empty: use what names the message or request, and stays when it comes again", repo.ErrConfig)
+	if c.once && (c.id == "" || !utf8.ValidString(c.id)) {
+		return result, fmt.Errorf("%w: the id of Once is empty, or no text: use what names the message or request, and stays when it comes again", repo.ErrConfig)
 	}
 	answer, err := c.e.do(ctx, key, order{c.name, text, c.id})
 	if err == nil {

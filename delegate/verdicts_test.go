@@ -83,13 +83,17 @@ func TestWhatIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	b.Count.Reset()
 	_, err := delegate.Command(p.all, "take/v1", takeFrom)
 	rig.Is(t, err, repo.ErrConfig)
-	_, err = delegate.Command(p.all, "", takeFrom)
-	rig.Is(t, err, repo.ErrConfig)
+	for _, name := range []string{"", "\xff", "a\x00"} {
+		_, err = delegate.Command(p.all, name, takeFrom)
+		rig.Is(t, err, repo.ErrConfig)
+	}
 	say := rig.Must(delegate.Command(p.all, "say/v1", func(context.Context, *product, string) (int, error) { return 0, nil }))(t)
 	_, err = say.Do(t.Context(), apple, strings.Repeat("x", delegate.MostArgs))
 	rig.Is(t, err, repo.ErrTooLarge)
-	_, err = p.take.Once("").Do(t.Context(), apple, take{1})
-	rig.Is(t, err, repo.ErrConfig)
+	for _, id := range []string{"", "\x80\x81"} { // by mail it would be that of each other id of two bytes that are no text
+		_, err = p.take.Once(id).Do(t.Context(), apple, take{1})
+		rig.Is(t, err, repo.ErrConfig)
+	}
 	_, err = delegate.Command(p.all, "loses", func(context.Context, *product, struct{ n int }) (int, error) { return 0, nil })
 	rig.Is(t, err, repo.ErrSchema) // it would arrive as 0
 	_, err = p.take.Do(t.Context(), repo.Key{Partition: 1}, take{1})
@@ -111,8 +115,10 @@ func TestWhatIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	rig.Is(t, err, repo.ErrConfig) // no sort key
 	mail := rig.Must(delegate.NewMailTable(b.Client, "mail", repo.TableConfig{}))(t)
 	rig.Must(delegate.New(locks, delegate.Config{Mail: mail}))(t)
-	_, err = delegate.New(locks, delegate.Config{Mail: mail, Errors: map[string]error{"": errSoldOut}})
-	rig.Is(t, err, repo.ErrConfig)
+	for _, name := range []string{"", "\xff", "a\x00b", "a\x01b"} { // the last ones would be two, or a text
+		_, err = delegate.New(locks, delegate.Config{Mail: mail, Errors: map[string]error{name: errSoldOut}})
+		rig.Is(t, err, repo.ErrConfig)
+	}
 }
 
 func TestAnOperationIsAppliedOnce(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -91,7 +92,7 @@ func (e *engine) read(command, answer string) (result string, err error) {
 		for name := range strings.SplitSeq(names, "\x01") {
 			is = append(is, e.errors[name])
 		}
-		return "", &RefusedError{Command: command, Text: text, is: errors.Join(is...)}
+		return "", &RefusedError{Command: command, Text: text, is: nesting.Returned(errors.Join(is...))} // of another call, if that says anything
 	}
 	return "", fmt.Errorf("%w: the answer %q", repo.ErrSchema, answer[:1])
 }

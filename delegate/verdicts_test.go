@@ -3,6 +3,7 @@ package delegate_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"runtime"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/dynahold/dynahold/delegate"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/once"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -74,6 +76,25 @@ func TestWhatACommandDoesWrong(t *testing.T) {
 				t.Errorf("%d are left", got)
 			}
 		})
+	}
+}
+
+// A command that has called something else, and returns the error of that, has refused: that
+// nobody knows what became of the other call says nothing of the item.
+func TestACommandReturnsTheErrorOfAnotherCall(t *testing.T) {
+	p := one(t)
+	others := map[string]error{"unknown": repo.ErrOutcomeUnknown, "done": repo.ErrDone, "noResult": once.ErrNoResult}
+	all := rig.Must(delegate.New(p.items, delegate.Config{Errors: others}))(t)
+	call := rig.Must(delegate.Command(all, "calls/v1", func(_ context.Context, p *product, name string) (int, error) {
+		p.Stock = 0
+		return 0, fmt.Errorf("elsewhere: %w", others[name])
+	}))(t)
+	for name, other := range others {
+		_, err := call.Do(t.Context(), apple, name)
+		var refused *delegate.RefusedError
+		if rig.Is(t, err, other); !errors.As(err, &refused) || repo.VerdictOf(err) != repo.NotWritten || p.stock(t) != 10 {
+			t.Errorf("%v: %v, %d are left", err, repo.VerdictOf(err), p.stock(t))
+		}
 	}
 }
 

@@ -28,7 +28,8 @@ type Config struct {
 	// it is past its end by more. Default 1 s; negative: none.
 	ClockSkew time.Duration
 	// Clockless passes over only what was watched, unchanged, for its full lease
-	// on the own clock. Clocks may then differ by any amount.
+	// on the own clock. Clocks may then differ by any amount. TTL goes by clocks, so the
+	// queues have none: the item of one that was used stays.
 	Clockless bool
 	// Wait bounds the pauses of whoever is next in line; those behind it look
 	// less often. Attempts counts looks at the queue, and answers to others of this

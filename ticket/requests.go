@@ -67,9 +67,19 @@ func (q *Queue) renewal(t *Ticket, until time.Time) *dynamodb.UpdateItemInput {
 	return request(w, t.place, types.ReturnValueAllNew)
 }
 
-// setEnd gives an entry its end, and the item one that is later.
+// setEnd gives an entry its end, and the item one that is later, or none.
 func (q *Queue) setEnd(w *ddb.Write, id string, until time.Time) {
 	w.Set(attrBeat+id, ddb.Number(ddb.Seconds(until)))
+	q.keepUntil(w, until)
+}
+
+// keepUntil says until when the item is needed at least. Where clocks may be wrong by more than
+// keep, it stays: it would be due while its turn is held.
+func (q *Queue) keepUntil(w *ddb.Write, until time.Time) {
+	if q.cfg.Clockless {
+		w.Remove(q.core.Attr.TTL)
+		return
+	}
 	w.Set(q.core.Attr.TTL, ddb.Integer(until.Add(keep).Unix()))
 }
 
@@ -117,7 +127,7 @@ func (q *Queue) enterTogether(w *ddb.Write, e ending) {
 			w.SetTo(attrNext, number)
 		}
 	}
-	w.Set(q.core.Attr.TTL, ddb.Integer(e.until.Add(keep).Unix()))
+	q.keepUntil(w, e.until)
 	zero, most := w.Value(ddb.Integer(0)), w.Value(ddb.Integer(maxTicket-int64(len(e.newcomers))))
 	w.If(next + " BETWEEN " + zero + " AND " + most)
 	w.If(count + " BETWEEN " + zero + " AND " + most)

@@ -195,6 +195,32 @@ func TestS4_5_TheItemIsDueForRemovalAfterEveryEntry(t *testing.T) {
 	done(t, long)
 }
 
+// A clock that is a day behind would make the item due while it is used.
+func TestWithoutClocksTheItemIsNeverDue(t *testing.T) {
+	b := newBench(t)
+	before := join(t, b.queue(t, ticket.Config{}), "door")
+	q := b.queueOf(t, b.Peer(), ticket.Config{Clockless: true})
+	q.SetClock(-26 * time.Hour)
+	turn := join(t, q, "door")
+	due := func(when string) {
+		if at := number(b.raw(t, "door")["expiresAt"]); at != "" {
+			t.Errorf("%s the item is due at %s", when, at)
+		}
+	}
+	due("drawn,")
+	rig.Is(t, before.Leave(t.Context()))
+	along := make(chan *ticket.Turn)
+	go func() { along <- lock(t, q, "door") }()
+	time.Sleep(10 * time.Millisecond) // it comes while the first is there
+	done(t, rig.Must(turn.Wait(t.Context()))(t))
+	next := <-along
+	due("drawn by another,")
+	rig.Is(t, next.Extend(t.Context()))
+	due("renewed,")
+	done(t, next)
+	due("left,")
+}
+
 func TestCloseEndsWaitersAndFreesEverything(t *testing.T) {
 	b := newBench(t)
 	q := b.queue(t, ticket.Config{})

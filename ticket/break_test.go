@@ -117,6 +117,20 @@ func TestVerdictsBesideABreak(t *testing.T) {
 	}
 }
 
+// An operator's clock that is a day ahead takes no evidence away of what was broken just now.
+func TestVerdictsOfBreaksWithoutClocks(t *testing.T) {
+	b := newBench(t)
+	cfg := ticket.Config{Clockless: true}
+	q, operator := b.queue(t, cfg), b.queueOf(t, b.Peer(), cfg)
+	operator.SetClock(26 * time.Hour)
+	done(t, lock(t, q, "door"))
+	turn, waits := lock(t, q, "door"), join(t, q, "door")
+	rig.Is(t, operator.Break(t.Context(), "door", turn.Number()))
+	rig.Is(t, operator.Break(t.Context(), "door", waits.Number()))
+	rig.Is(t, turn.Done(t.Context()), repo.ErrLockLost)
+	rig.Is(t, waits.Leave(t.Context()), repo.ErrLockLost)
+}
+
 // What Break is told where its answer was lost, or others were quicker.
 func TestVerdictsOfBreak(t *testing.T) {
 	nothing := func(*testing.T, bench, *ticket.Turn) {}

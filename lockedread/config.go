@@ -25,6 +25,7 @@ type Config struct {
 	ClockSkew time.Duration
 	// Clockless takes over only after watching the unchanged hold for its full
 	// lease on the own clock. Clocks may then differ by any amount.
+	// TTL goes by clocks: it leaves what a dead holder has locked before it had data.
 	Clockless bool
 	// LateCommit accepts a commit after the lease ran out if nobody took over.
 	// Off: such a commit fails with ErrLockExpired, as in the article.

@@ -43,3 +43,27 @@ func TestTTLLeavesAStubThatIsHeld(t *testing.T) {
 		})
 	}
 }
+
+// A clock that is a day behind would make the stub due while it is held.
+func TestWithoutClocksAStubIsNeverDue(t *testing.T) {
+	b := newBench(t)
+	locker := func(cfg lockedread.Config) *lockedread.Locker[stock] {
+		return rig.Must(lockedread.New(rig.Must(repo.NewTable[stock](b.Client, b.Table, repo.TableConfig{}))(t), cfg))(t)
+	}
+	pear := repo.Key{Partition: "pear"}
+	stays := func() bool {
+		ttl := rig.Must(ddb.Time(b.Item(t, ddb.Item{"id": ddb.Text("pear")})["expiresAt"]))(t)
+		return ttl.After(time.Now().AddDate(100, 0, 0))
+	}
+	slow := locker(lockedread.Config{Clockless: true})
+	slow.SetClock(-26 * time.Hour)
+	h := rig.Must(slow.AcquireOrCreate(t.Context(), pear))(t)
+	rig.Equal(t, stays(), true, "the stub stays")
+	rig.Is(t, h.Release(t.Context()))
+
+	dead := locker(lockedread.Config{Lease: time.Second})
+	rig.Must(dead.AcquireOrCreate(t.Context(), pear))(t)
+	h = rig.Must(slow.AcquireOrCreate(t.Context(), pear))(t) // with the time of its own that it had
+	rig.Await(t, "the stub stays", stays)
+	rig.Is(t, h.Release(t.Context()))
+}

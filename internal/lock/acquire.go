@@ -40,6 +40,15 @@ type Request struct {
 // everybody forgot.
 const stubLife = 24 * time.Hour
 
+// forgotten is when TTL may remove a stub whose hold ends at a time; where clocks may be
+// wrong by more than its life, never.
+func (c *Config) forgotten(until time.Time) time.Time {
+	if c.Clockless {
+		return ddb.Never()
+	}
+	return until.Add(stubLife)
+}
+
 // acquiring is one call of Acquire. A request that had no answer is not sent
 // again: every try has an id of its own, for a late copy of an earlier one must
 // not pass for the hold that we have. Tries without an answer are remembered:
@@ -133,7 +142,7 @@ func (a *acquiring) request() (*dynamodb.UpdateItemInput, ddb.Options) {
 		Stands:  a.notTaken,
 	}
 	if a.stub {
-		return a.Core.Stub(a.Raw, t, t.Until.Add(stubLife)), opt
+		return a.Core.Stub(a.Raw, t, a.locker.forgotten(t.Until)), opt
 	}
 	return a.Core.Acquire(a.Raw, t), opt
 }

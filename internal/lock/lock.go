@@ -153,7 +153,7 @@ func (h *Lock) sendExtension(ctx context.Context, until time.Time, opt ddb.Optio
 	}
 	ttl := h.ttl
 	if h.fades(until) {
-		ttl = until.Add(stubLife)
+		ttl = h.locker.forgotten(until)
 		h.locker.Core.Outlive(in, ttl)
 	}
 	if opt.Timeout == 0 {
@@ -181,9 +181,10 @@ func (h *Lock) sendExtension(ctx context.Context, until time.Time, opt ddb.Optio
 	return res, true
 }
 
-// fades reports whether TTL may remove the item under a hold until a time.
+// fades reports whether TTL may remove the item under a hold until a time: it is to have an
+// hour of its life left then.
 func (h *Lock) fades(until time.Time) bool {
-	return !h.ttl.IsZero() && h.ttl.Before(until.Add(time.Hour))
+	return !h.ttl.IsZero() && h.ttl.Before(h.locker.forgotten(until).Add(time.Hour-stubLife))
 }
 
 // lostRenewal judges the failed condition of a write that keeps the hold.

@@ -45,7 +45,7 @@ func (e *RefusedError) Unwrap() error { return e.is }
 const (
 	done     = "+" // the result follows
 	refused  = "-" // names, with ones between them, a zero, and a text follow
-	unknown  = "?" // this program has no such command
+	unknown  = "?" // this program has no such command, or the item no room for what it answers
 	taken    = "~" // the sender has taken the mail back
 	repeated = "="
 )

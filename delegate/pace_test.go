@@ -143,3 +143,44 @@ func TestServedRowsAreNothingFound(t *testing.T) {
 		t.Errorf("%d looks for mail, %d rounds", looks.Load(), rounds.Load())
 	}
 }
+
+// Where the item has no room for the answers to a mail, its sender carries that out itself: the
+// leader would write the whole item again and again, and serve nobody.
+func TestAnItemWithoutRoomForAnswers(t *testing.T) {
+	t.Parallel()
+	b := rig.New(t)
+	first := start(t, b.Client, b.Table)
+	rig.Is(t, first.items.Table().EnsureTable(t.Context()))
+	rig.Must(first.items.Create(t.Context(), list{Shop: "s", ID: "list", Ops: []string{strings.Repeat("x", 397<<10)}}))(t)
+	const processes, each = 4, 3
+	var rounds atomic.Int64
+	b.InVirtualTime(t, 16, func(t *testing.T, network fault.Doer) {
+		var all sync.WaitGroup
+		for n := range processes {
+			net := &rig.Mortal{Next: network, Latency: 2 * time.Millisecond}
+			net.Lost = func(op, body string) (before, after bool) {
+				if op == "UpdateItem" && strings.Contains(body, `"lead"`) && rounds.Add(1) > 20*processes*each {
+					net.Dead.Store(true) // else it would take minutes
+				}
+				return false, false
+			}
+			p := start(t, rig.Client(rig.Over(net)), b.Table)
+			wide := p.wide(t)
+			all.Go(func() {
+				for i := range each {
+					op := fmt.Sprint(n, "-", i)
+					got, err := wide.Do(context.Background(), key, op)
+					if rig.Is(t, err); !strings.HasPrefix(got, op+"x") {
+						t.Errorf("%s has the result %.10s", op, got)
+					}
+				}
+				rig.Is(t, p.all.Close(context.Background()))
+			})
+		}
+		all.Wait()
+	})
+	if n := rounds.Load(); n > 4*processes*each {
+		t.Errorf("%d writes of leaders for %d commands", n, processes*each)
+	}
+	rig.Equal(t, len(rig.Must(first.items.Get(t.Context(), key))(t).Ops), 1+processes*each, "operations")
+}

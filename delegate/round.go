@@ -27,6 +27,7 @@ type round struct {
 	term   *term    // nil: nobody leads
 	mails  []mail
 	leaves bool // the leader steps down
+	full   bool // the item has no room for the answers to one mail: its sender is to carry it out
 	ids    ids  // of operations
 	claims claimers
 	hands  hands
@@ -136,7 +137,9 @@ func (r *round) carryOut(ctx context.Context, from typed.Snapshot) (typed.Edit, 
 	edit.Diff.Set = append(edit.Diff.Set, ddb.Attribute{Name: core.Delegated, Value: r.left.Value()})
 	err = core.CheckSize(from.Raw, edit.Diff)
 	if err != nil && len(r.mails) > 0 { // fewer answers may fit
-		r.mails = r.mails[:len(r.mails)/2]
+		if r.full = len(r.mails) == 1 && !r.full; !r.full {
+			r.mails = r.mails[:len(r.mails)/2]
+		}
 		return r.carryOut(ctx, from)
 	}
 	return edit, err
@@ -165,10 +168,11 @@ func (r *round) all(ctx context.Context, total *typed.Total, orders []order) (an
 	return answers, changed
 }
 
-// mailed carries out a mail: all of its commands are known here, or none is touched.
+// mailed carries out a mail: all of its commands are known here, and there is room for their
+// answers, or none is touched.
 func (r *round) mailed(ctx context.Context, total *typed.Total, orders []order) (answers []string) {
 	for _, o := range orders {
-		if r.l.e.command(o.command) == nil {
+		if r.full || r.l.e.command(o.command) == nil {
 			return []string{unknown}
 		}
 	}

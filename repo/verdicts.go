@@ -30,7 +30,9 @@ func (v Verdict) String() string {
 // accounts of what was done needs no more than this. It knows the errors of all
 // packages of this module; nil is Written, also where the change had nothing to
 // write, and so are ErrDone, once.ErrNoResult and delegate.ErrRepeated. What a change's own
-// function returns is NotWritten, also where it is one of these, of another call.
+// function returns is NotWritten, also where it is one of these, of another call. The Do of a
+// lock, a turn or a permit has no change but its function's: of what that returns it is told as
+// of the call that has made it.
 func VerdictOf(err error) Verdict {
 	var returned *telemetry.Returned
 	switch {

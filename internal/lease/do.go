@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -18,7 +19,7 @@ func Do[H interface{ Context() context.Context }](ctx context.Context, take func
 	}
 	held, err := take(ctx)
 	if err != nil {
-		return err
+		return nesting.Returned(err) // whatever stays of it: fn has not run
 	}
 	done := false // fn has not panicked, nor failed
 	defer func() {
@@ -26,7 +27,10 @@ func Do[H interface{ Context() context.Context }](ctx context.Context, take func
 		if done && over != nil {
 			over = fmt.Errorf("%w: %w", repo.ErrDone, over)
 		}
-		err = errors.Join(err, over)
+		unwritten := repo.VerdictOf(err) == repo.NotWritten
+		if err = errors.Join(err, over); unwritten {
+			err = nesting.Returned(err) // what became of the release says nothing of what fn has written
+		}
 	}()
 	work, cancel := ddb.Merge(ctx, held.Context()) // the release needs ctx itself
 	defer cancel()

@@ -105,3 +105,45 @@ func TestEndsOnlyGrow(t *testing.T) {
 		}
 	})
 }
+
+// What is held has no change but its function's: of that alone the verdict is, whatever the
+// release came to.
+func TestVerdictsOfDo(t *testing.T) {
+	sour := errors.New("sour")
+	for _, c := range []struct {
+		fn, release error
+		want        repo.Verdict
+	}{
+		{nil, nil, repo.Written},
+		{nil, repo.ErrOutcomeUnknown, repo.Written},
+		{nil, repo.ErrLockLost, repo.Written},
+		{sour, nil, repo.NotWritten},
+		{sour, repo.ErrOutcomeUnknown, repo.NotWritten}, // it was Unknown
+		{repo.ErrConflict, repo.ErrOutcomeUnknown, repo.NotWritten},
+		{repo.ErrOutcomeUnknown, nil, repo.Unknown},
+		{repo.ErrOutcomeUnknown, repo.ErrLockLost, repo.Unknown},
+		{repo.ErrDone, repo.ErrOutcomeUnknown, repo.Written},
+	} {
+		err := lease.Do(t.Context(), func(context.Context) (held, error) { return held{}, nil },
+			func(context.Context, held) error { return c.fn }, func(held, context.Context) error { return c.release })
+		if got := repo.VerdictOf(err); got != c.want || !errors.Is(err, c.fn) && c.fn != nil || !errors.Is(err, c.release) && c.release != nil {
+			t.Errorf("%v, then %v: %v, %v, want %v", c.fn, c.release, err, got, c.want)
+		}
+		if errors.Is(c.fn, repo.ErrConflict) && !repo.Retryable(err) {
+			t.Errorf("%v: nothing was written, and it cannot be repeated", err)
+		}
+	}
+}
+
+// What was not taken is nobody's, or nobody knows: the function has not run.
+func TestVerdictOfADoThatHasNotRun(t *testing.T) {
+	err := lease.Do(t.Context(), func(context.Context) (held, error) { return held{}, repo.ErrOutcomeUnknown },
+		func(context.Context, held) error { return nil }, func(held, context.Context) error { return nil })
+	if repo.VerdictOf(err) != repo.NotWritten || !errors.Is(err, repo.ErrOutcomeUnknown) {
+		t.Errorf("%v: %v", err, repo.VerdictOf(err))
+	}
+}
+
+type held struct{}
+
+func (held) Context() context.Context { return context.Background() }

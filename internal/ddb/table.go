@@ -33,13 +33,13 @@ func (t *Table) Update(ctx context.Context, in *dynamodb.UpdateItemInput, opt Op
 	res := t.withImage(ctx, in.Key, opt, t.send(ctx, "UpdateItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
 		out, err := t.Client.UpdateItem(ctx, in, a.options)
 		if err != nil {
-			return nil, err
+			return shownOf(in.Key, nil, err)
 		}
 		a.answered(out.ResultMetadata)
 		if in.ReturnValues == types.ReturnValueAllNew && len(out.Attributes) == 0 {
 			return nil, &ReplyError{errNoAttributes} // the item has at least its key
 		}
-		return out.Attributes, nil
+		return shownOf(in.Key, out.Attributes, nil)
 	}))
 	return t.Looked(ctx, in.Key, opt.Stands, res)
 }
@@ -51,7 +51,7 @@ func (t *Table) Delete(ctx context.Context, in *dynamodb.DeleteItemInput, opt Op
 		if err == nil {
 			a.answered(out.ResultMetadata)
 		}
-		return nil, err
+		return shownOf(in.Key, nil, err)
 	}))
 	return t.Looked(ctx, in.Key, opt.Stands, res)
 }
@@ -74,7 +74,7 @@ func (t *Table) Read(ctx context.Context, key Item, opt Options) Result {
 			return nil, err
 		}
 		a.answered(out.ResultMetadata)
-		return out.Item, nil
+		return shownOf(key, out.Item, nil)
 	})
 }
 

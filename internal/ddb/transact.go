@@ -35,7 +35,7 @@ func (t *Table) Transact(ctx context.Context, client Transactor, opt Options, wr
 		if err == nil {
 			a.answered(out.ResultMetadata)
 		}
-		return nil, err
+		return nil, ofWrites(writes, err)
 	})
 	for i, image := range res.Images {
 		switch {
@@ -115,7 +115,9 @@ func (t *Table) TransactGet(ctx context.Context, client TransactReader, opt Opti
 		}
 		items = make([]Item, len(reads))
 		for i, r := range out.Responses {
-			items[i] = r.Item
+			if items[i], err = shownOf(reads[i].Get.Key, r.Item, nil); err != nil {
+				return nil, err
+			}
 		}
 		return nil, nil
 	})

@@ -2,9 +2,11 @@ package answers_test
 
 import (
 	"bytes"
+	stdjson "encoding/json"
 	"hash/crc32"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -18,6 +20,8 @@ type kind struct {
 	marked bool // it has the service's checksum and id, which nobody but the service has by chance
 	// known says that it is told by what the endpoint has answered before.
 	known bool
+	// of, if set, makes the body of that of the request.
+	of func(request []byte) string
 	// inside says that it is told by its body alone, which nobody sees behind a client that
 	// drops the options of a call.
 	inside bool
@@ -69,6 +73,9 @@ var kinds = []kind{
 	{name: "cancelled, too many reasons", status: 400, header: xjson, marked: true, body: `{"__type":"` + own +
 		`TransactionCanceledException","CancellationReasons":[` + strings.Repeat(`{"Code":"None"},`, 7) + `{"Code":"ConditionalCheckFailed"}]}`},
 	{name: "cancelled, no reasons", status: 400, header: xjson, marked: true, body: `{"__type":"` + own + `TransactionCanceledException","CancellationReasons":[]}`},
+	{name: "cancelled, for nothing", status: 400, header: xjson, marked: true, of: cancelled("None")},
+	{name: "cancelled, for a reason that there is not", status: 400, header: xjson, marked: true, of: cancelled("QuotaExceeded")},
+	{name: "condition failed, on another item", status: 400, header: xjson, marked: true, of: another},
 	{name: "200 page", status: 200, header: html, body: page},
 	{name: "200, nothing", status: 200, header: xjson},
 	{name: "200, empty object", status: 200, header: xjson, body: `{}`, known: true},
@@ -81,8 +88,58 @@ var kinds = []kind{
 	{name: "503 in JSON", status: 503, header: json, body: `{"message":"Service Unavailable"}`},
 }
 
-// answer makes it.
-func (k kind) answer(req *http.Request) *http.Response {
+// request is what a false answer takes from one.
+type request struct {
+	Key           map[string]map[string]string
+	TransactItems []map[string]struct{ Key map[string]map[string]string }
+}
+
+func requestOf(body []byte) (r request) {
+	_ = stdjson.Unmarshal(body, &r)
+	return r
+}
+
+// cancels is a body with a reason for one item of a transaction, and none for the others.
+func cancels(items, at int, reason string) string {
+	reasons := slices.Repeat([]string{`{"Code":"None"}`}, items)
+	if items > 0 {
+		reasons[at] = reason
+	}
+	return `{"__type":"` + own + `TransactionCanceledException","CancellationReasons":[` + strings.Join(reasons, ",") + `]}`
+}
+
+func cancelled(code string) func(body []byte) string {
+	return func(body []byte) string { return cancels(len(requestOf(body).TransactItems), 0, `{"Code":"`+code+`"}`) }
+}
+
+// another is the body of a failed condition on an item with another key than was asked for.
+func another(body []byte) string {
+	sent := requestOf(body)
+	key, at := sent.Key, 0
+	for i, item := range sent.TransactItems {
+		for _, part := range item {
+			if part.Key != nil {
+				key, at = part.Key, i
+			}
+		}
+	}
+	for _, typed := range key {
+		for t := range typed {
+			typed[t] = "7" // a text, a number
+		}
+	}
+	item, _ := stdjson.Marshal(key) // texts in maps
+	if sent.TransactItems == nil {
+		return `{"__type":"` + own + `ConditionalCheckFailedException","Item":` + string(item) + `}`
+	}
+	return cancels(len(sent.TransactItems), at, `{"Code":"ConditionalCheckFailed","Item":`+string(item)+`}`)
+}
+
+// answer makes it, of the request's body.
+func (k kind) answer(req *http.Request, request []byte) *http.Response {
+	if k.of != nil {
+		k.body = k.of(request)
+	}
 	h := http.Header{}
 	for line := range strings.Lines(k.header) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -145,8 +147,22 @@ func (c *cell) wrong(err error, applied, lied int) string {
 // behind it: what was applied is not told refused, what was not is not told written, and
 // nothing is applied twice.
 func TestFalseAnswers(t *testing.T) {
+	from := int(fixture.Seed(t) % 1000)
+	falseAnswers(t, func(n int) []int { return drawn(n, from) })
+}
+
+// Who mixes up the answers of requests leaves each as the service has made it: one that shows
+// another item is not ours, of whatever call.
+func TestAnswersOfAnotherItem(t *testing.T) {
+	at := slices.IndexFunc(kinds, func(k kind) bool { return strings.HasSuffix(k.name, "another item") })
+	falseAnswers(t, func(int) []int { return []int{at} })
+}
+
+// falseAnswers are so many cells for each write of each call as draw gives, of the kinds and
+// ways that it gives.
+func falseAnswers(t *testing.T, draw func(n int) []int) {
 	p := newPlace(t)
-	sum, from := &tally{}, int(fixture.Seed(t)%1000)
+	sum := &tally{}
 	rig.InVirtualTime(t, 8, func(t *testing.T, doer fault.Doer) {
 		doer = &rig.Mortal{Next: doer, Latency: time.Millisecond} // who looks without a pause would let no time pass
 		p.peer = rig.Client(rig.Over(doer))
@@ -156,7 +172,7 @@ func TestFalseAnswers(t *testing.T) {
 			writes := c.writes(t, p, net, &n)
 			for nth := 1; nth <= writes; nth++ {
 				for i := range 4 {
-					for _, at := range drawn(n, from) {
+					for _, at := range draw(n) {
 						one := cell{c, kinds[at%len(kinds)], ways[(at/len(kinds))%len(ways)], nth, i%2 == 0, i/2 == 0, writes == 1}
 						n++
 						if one.hidden(one.way) {

@@ -78,12 +78,12 @@ func (n *network) lie(write bool) (k *kind, applied bool) {
 func (n *network) Do(req *http.Request) (*http.Response, error) {
 	op := fault.Operation(req)
 	k, applied := n.lie(n.every || op == "UpdateItem" || op == "DeleteItem" || op == "TransactWriteItems")
-	if k != nil && !applied {
-		_, _ = io.Copy(io.Discard, req.Body)
-		_ = req.Body.Close()
-		return k.answer(req), nil
-	}
+	var sent []byte
 	if k != nil {
+		var err error
+		if sent, err = fault.Body(req); err != nil || !applied {
+			return k.answer(req, sent), err
+		}
 		req = req.WithContext(context.WithoutCancel(req.Context()))
 	}
 	resp, err := n.next.Do(req)
@@ -93,7 +93,7 @@ func (n *network) Do(req *http.Request) (*http.Response, error) {
 	if k != nil {
 		_, _ = io.Copy(io.Discard, resp.Body)
 		_ = resp.Body.Close()
-		return k.answer(req), nil
+		return k.answer(req, sent), nil
 	}
 	resp.Header.Del("Date") // of real time: requests would be sent by the SDK's methods alone
 	if n.bare {

@@ -3,22 +3,22 @@ package main
 // limits are the lines that one import may compile. The tests allow 3 % more, so that not
 // every change moves this table; who goes beyond says in the commit why it is worth it.
 var limits = map[string]int{
-	"delegate":    17_640,
+	"delegate":    17_660,
 	"history":     355,
-	"jobs":        15_640,
+	"jobs":        15_690,
 	"localdb":     1_150,
-	"lockedread":  14_670,
-	"mutex":       13_610,
-	"nolock":      19_910,
-	"once":        13_190,
-	"optimistic":  20_810,
-	"pessimistic": 20_220,
-	"repo":        7_450,
-	"repotest":    10_040,
-	"semaphore":   10_420,
-	"ticket":      10_370,
-	"txn":         18_370,
-	"unique":      7_650,
+	"lockedread":  14_710,
+	"mutex":       13_650,
+	"nolock":      19_960,
+	"once":        13_230,
+	"optimistic":  20_850,
+	"pessimistic": 20_270,
+	"repo":        7_500,
+	"repotest":    10_100,
+	"semaphore":   10_470,
+	"ticket":      10_410,
+	"txn":         18_410,
+	"unique":      7_700,
 }
 
 // testsLimit are the lines of tests of all modules, which somebody has to read too: today's

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/unique"
@@ -145,14 +146,18 @@ func (f *ofFlags) read(ctx context.Context, c *console, t *opened, claims *uniqu
 		}
 		list, rows = append(list, d), append(rows, []string{d.Field, keyWords(x.Key), found[x.State], owner, mended})
 	})
-	if len(list) == 0 && unread == nil {
+	if !mend && len(list) == 0 && unread == nil {
 		unread = f.misspelt(ctx, t)
 	}
 	return f.findings(c, list, rows, left, unread)
 }
 
+// claimAttribute is what the rows of claims have, and no item.
+const claimAttribute = "uniqueClaim"
+
 // misspelt refuses to call right what no item has: an attribute, a type or a prefix that is
-// misspelt has nothing wrong with it. A table without items has nothing else.
+// misspelt has nothing wrong with it, and by it every claim is one without an item, which is
+// not to be removed. A table without items has nothing else.
 func (f *ofFlags) misspelt(ctx context.Context, t *opened) error {
 	of := f.of()
 	for _, name := range slices.Sorted(maps.Keys(of.Attributes)) {
@@ -169,21 +174,23 @@ func (f *ofFlags) misspelt(ctx context.Context, t *opened) error {
 		if of.SortPrefix != "" {
 			all = all.And(expression.NameNoDotSplit(t.schema.Sort.Name).BeginsWith(of.SortPrefix))
 		}
-		expr, err := expression.NewBuilder().WithFilter(all).Build()
+		claim := expression.Name(claimAttribute).AttributeExists()
+		expr, err := expression.NewBuilder().WithFilter(all.Or(claim)).Build()
 		if err != nil {
 			return err
 		}
 		in := &dynamodb.ScanInput{TableName: &t.name, FilterExpression: expr.Filter(), ExpressionAttributeNames: expr.Names(), ExpressionAttributeValues: expr.Values()}
-		read, found := int32(0), int32(0)
+		read, found := 0, 0
 		for more := true; more && found == 0; more = len(in.ExclusiveStartKey) > 0 {
 			out, err := t.client.Scan(ctx, in)
 			if err != nil {
 				return err
 			}
-			read, found, in.ExclusiveStartKey = read+out.ScannedCount, out.Count, out.LastEvaluatedKey
+			items := slices.DeleteFunc(out.Items, func(row map[string]types.AttributeValue) bool { return row[claimAttribute] != nil })
+			read, found, in.ExclusiveStartKey = read+int(out.ScannedCount-out.Count)+len(items), len(items), out.LastEvaluatedKey
 		}
 		if read > 0 && found == 0 {
-			return outcome{exitNothing, fmt.Errorf("no item of table %q has what --of %s names (with --type and prefixes, if given): nothing was compared", t.name, name)}
+			return outcome{exitNothing, fmt.Errorf("no item of table %q has what --of %s names (with --type and prefixes, if given): nothing was compared or changed", t.name, name)}
 		}
 	}
 	return nil
@@ -224,6 +231,9 @@ func (cmd *uniqueRepairCommand) Run(ctx context.Context, c *console) error {
 	t, claims, err := cmd.claims(ctx, cmd.of())
 	if err == nil {
 		err = t.carried(ctx)
+	}
+	if err == nil {
+		err = cmd.misspelt(ctx, t)
 	}
 	if err != nil {
 		return err

@@ -62,9 +62,18 @@ func TestUniqueValuesAreClaimed(t *testing.T) {
 	n.says("unique check guests --of email --type a=b --type c=d", exitUsage, "--type")
 	n.says("unique check guests --of email --of emial", exitNothing, "emial")
 	n.says("unique repair guests --of emial --yes", exitNothing, "emial")
+	n.says("unique repair guests --of email --of place=room,bde --yes", exitNothing, "place")
+	n.says("unique repair guests --of email --of place=room,bde", exitNothing, "place")
+	n.says("unique check guests"+flags, exitOK, "nothing is wrong") // no claim was taken away
 	n.says("unique check guests --of email --type kind=gust", exitNothing, "--type")
 	n.says("unique check guests --of email --partition-prefix G#", exitNothing)
 	n.says("unique check nowhere --of email", exitNothing)
+	_, err = n.client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("guests"), Key: map[string]types.AttributeValue{"id": word("ann")}})
+	n.is(err)
+	_, err = n.client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("guests"), Key: map[string]types.AttributeValue{"id": word("cid")}})
+	n.is(err)
+	n.says("unique repair guests"+flags+" --yes", exitOK, "ann", "cid", "has a claim, and not the value") // which is so by any rule
+	n.says("unique list guests", exitOK, "no claim")
 }
 
 // Only items of the type are looked at that the flags name.

@@ -109,7 +109,7 @@ func (o *call) inLine(ctx context.Context, create bool, change func(context.Cont
 			if p.Behind() {
 				return o.behind()
 			}
-			return nil
+			return errors.New(o.r.table.Core.ItemName(o.key))
 		})
 		part.Once = o.once
 	}

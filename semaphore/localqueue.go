@@ -238,7 +238,7 @@ func (q *localQueue) saw(r resources.Row) {
 func (c *caller) busy() error {
 	switch {
 	case c.seen == nil && !c.behind:
-		return nil // its context had ended before
+		return fmt.Errorf("resource %q: no permit", c.line.resource) // its context had ended before
 	case c.seen == nil:
 		return fmt.Errorf("resource %q: %w: a caller of this process is before this one: %w", c.line.resource, ErrBusy, repo.ErrLocked)
 	}

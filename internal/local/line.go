@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -107,7 +108,7 @@ func (l *Line) Enqueue(ctx context.Context, key repo.Key, p *Place) (State, erro
 		err = ctx.Err()
 	}
 	if err != nil && !p.Stood() {
-		return state, ddb.CtxError(ctx) // it waited for nobody
+		return state, fmt.Errorf("%s: %w", l.Core.ItemName(key), ddb.CtxError(ctx)) // it waited for nobody
 	}
 	if err != nil {
 		return state, ddb.Join(l.locked(key, p.Seen()), ddb.Waited(time.Since(began), ddb.CtxError(ctx)))
@@ -197,7 +198,7 @@ func (l *Line) begin(ctx context.Context, raw ddb.Item, p *Place, how *lock.Requ
 	return begun
 }
 
-// Holder is who keeps a caller from the item; nil if nobody does.
+// Holder is who keeps a caller from the item, or just which that is.
 func (l *Line) Holder(key repo.Key, p *Place) error {
 	if p.Behind() {
 		return l.locked(key, p.Seen())
@@ -205,7 +206,7 @@ func (l *Line) Holder(key repo.Key, p *Place) error {
 	if by := p.Handoff().holder; by.Busy() {
 		return lock.Locked(l.Core, key, by)
 	}
-	return nil // its own hold is no lock of another
+	return errors.New(l.Core.ItemName(key)) // its own hold is no lock of another
 }
 
 // locked is the error of a caller that waited in the line: who holds the item.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/optimistic"
+	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -72,6 +74,23 @@ func checkCancelled(t *testing.T, w *fixture.Fixture, s fixture.Strategy, key re
 	case err != nil && !errors.Is(err, context.Canceled):
 		t.Errorf("%s: %v, want context.Canceled in it", id, err)
 	}
+}
+
+// A call whose context had ended before says of which item it was.
+func TestCancelledNamesItsItem(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	named := func(t *testing.T, r repo.Repository[fixture.Account]) {
+		t.Helper()
+		_, err := r.Update(ctx, repo.Key{Partition: "apple", Sort: 1}, func(context.Context, *fixture.Account) error { return nil })
+		if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), `"apple"`) {
+			t.Error(err)
+		}
+	}
+	fixture.EachStrategy(t, func(t *testing.T, w *fixture.Fixture, s fixture.Strategy) { named(t, s.Open(t, w, w.Client)) })
+	table := rig.Must(repo.NewTable[fixture.Account](rig.Client(), "any", repo.TableConfig{}))(t)
+	named(t, rig.Must(optimistic.New(table, optimistic.Config{Combine: true}))(t))
+	named(t, rig.Must(pessimistic.New(table, pessimistic.Config{Combine: true}))(t))
 }
 
 // A context that has ended is no lock: nobody holds the item.

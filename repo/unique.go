@@ -30,6 +30,11 @@ func (t *KeyTable) WithUnique(of UniqueOf) (*KeyTable, error) {
 	s.pk.role.prefix, s.sk.role.prefix = of.PartitionPrefix, of.SortPrefix
 	s.entity.name, s.entity.role.of = of.Type, of.TypeName
 	for _, name := range slices.Sorted(maps.Keys(of.Attributes)) {
+		for _, attribute := range of.Attributes[name] { // as no type has them
+			if role := Attributes(t.core.Attr).roleOf(attribute); t.core.IsKey(attribute) || role != "" && role != "TTL" || attribute == stored.ClaimAttribute {
+				return nil, fmt.Errorf("%w: attribute %q is of the table's key, or the library's own: no program can have it unique", ErrConfig, attribute)
+			}
+		}
 		s.unique = append(s.unique, stored.Unique{Name: name, Attributes: slices.Clone(of.Attributes[name])})
 	}
 	if err := s.checkUnique(); err != nil {

@@ -60,6 +60,9 @@ func TestUniqueValuesAreClaimed(t *testing.T) {
 	n.says("unique check guests", exitUsage, "--of")
 	n.says("unique check guests --of place=room,", exitUsage)
 	n.says("unique check guests --of email --type a=b --type c=d", exitUsage, "--type")
+	for _, own := range []string{"id", "who=email,id", "lockedBy", "writers", "uniqueClaim"} {
+		n.says("unique repair guests --yes --of "+own, exitUsage, "the library's own")
+	}
 	n.says("unique check guests --of email --of emial", exitNothing, "emial")
 	n.says("unique repair guests --of emial --yes", exitNothing, "emial")
 	n.says("unique repair guests --of email --of place=room,bde --yes", exitNothing, "place")

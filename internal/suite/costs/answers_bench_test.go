@@ -66,12 +66,28 @@ func newMemory() (*memory, error) {
 
 func (m *memory) answer(body []byte) []byte {
 	if bytes.Contains(body, []byte(`"ALL_NEW"`)) {
-		return m.acquired
+		return ofItem(body, m.acquired)
 	}
 	if bytes.Contains(body, []byte(`"ConsistentRead"`)) {
 		return m.read
 	}
 	return []byte("{}")
+}
+
+// ofItem is an answer of the item that was asked for.
+func ofItem(body, answer []byte) []byte {
+	asked, answered := idIn(body), idIn(answer)
+	if bytes.Equal(asked, answered) {
+		return answer
+	}
+	return bytes.Replace(answer, answered, asked, 1)
+}
+
+// idIn is the text of the first key in a body, with what stands before it.
+func idIn(body []byte) []byte {
+	begin := []byte(`"id":{"S":"`)
+	at := max(0, bytes.Index(body, begin))
+	return body[at : at+len(begin)+bytes.IndexByte(body[at+len(begin):], '"')]
 }
 
 // fromMemory is a client that is answered by a memory.

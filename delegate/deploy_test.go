@@ -53,10 +53,7 @@ func TestProgramsThatDoNotKnowACommand(t *testing.T) {
 // command: its caller carries it out then, while that leader goes on.
 func TestAProgramThatDoesNotKnowACommandSaysSoInRows(t *testing.T) {
 	t.Parallel()
-	b := rig.New(t)
-	first := start(t, b.Client, b.Table)
-	rig.Is(t, first.items.Table().EnsureTable(t.Context()))
-	rig.Must(first.items.Create(t.Context(), list{Shop: "s", ID: "list"}))(t)
+	b, _ := withList(t)
 	b.InVirtualTime(t, 16, func(t *testing.T, network fault.Doer) {
 		began, over := time.Now(), 3*time.Second
 		process := func() *process {

@@ -14,10 +14,7 @@ import (
 // Where all requests take long, a leader is not taken for gone after the time that would do
 // for others: those who wait would replace it again and again.
 func TestALeaderFarAwayIsNotReplaced(t *testing.T) {
-	b := rig.New(t)
-	first := start(t, b.Client, b.Table)
-	rig.Is(t, first.items.Table().EnsureTable(t.Context()))
-	rig.Must(first.items.Create(t.Context(), list{Shop: "s", ID: "list"}))(t)
+	b, first := withList(t)
 	const processes, each, trip = 8, 12, 120 * time.Millisecond
 	seen := newAudit()
 	var took time.Duration

@@ -112,6 +112,16 @@ func start(t testing.TB, client *dynamodb.Client, name string) *process {
 	return opened(t, rig.Must(repo.NewTable[list](client, name, repo.TableConfig{}))(t))
 }
 
+// withList is a table with the one item, and a process that has made it.
+func withList(t testing.TB, ops ...string) (b *rig.Rig, first *process) {
+	t.Helper()
+	b = rig.New(t)
+	first = start(t, b.Client, b.Table)
+	rig.Is(t, first.items.Table().EnsureTable(t.Context()))
+	rig.Must(first.items.Create(t.Context(), list{Shop: "s", ID: "list", Ops: ops}))(t)
+	return b, first
+}
+
 func opened(t testing.TB, table *repo.Table[list]) *process {
 	t.Helper()
 	p := &process{items: rig.Must(optimistic.New(table, optimistic.Config{Attempts: 1000}))(t)}
@@ -132,10 +142,7 @@ func TestVerdictsUnderFaults(t *testing.T) {
 	for _, rate := range []float64{0.02, 0.15} {
 		t.Run(fmt.Sprint(rate), func(t *testing.T) {
 			t.Parallel()
-			b := rig.New(t)
-			first := start(t, b.Client, b.Table)
-			rig.Is(t, first.items.Table().EnsureTable(t.Context()))
-			rig.Must(first.items.Create(t.Context(), list{Shop: "s", ID: "list"}))(t)
+			b, first := withList(t)
 			seen := newAudit()
 			each := rig.Share(12, 300)
 			var all, others sync.WaitGroup
@@ -211,10 +218,7 @@ func TestProcessesDie(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(rig.Share(2, 40)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			b := rig.New(t)
-			first := start(t, b.Client, b.Table)
-			rig.Is(t, first.items.Table().EnsureTable(t.Context()))
-			rig.Must(first.items.Create(t.Context(), list{Shop: "s", ID: "list"}))(t)
+			b, first := withList(t)
 			seen := newAudit()
 			b.InVirtualTime(t, 16, func(t *testing.T, network fault.Doer) {
 				die(t, b.Table, network, seen, seed)

@@ -69,10 +69,7 @@ func TestIDsOfCommandsAtAnyRate(t *testing.T) {
 // to each, at the same time, while one of them leads and answers are lost. Each is applied
 // once, and whoever has asked is told so in the end.
 func TestMessagesThatComeToSeveralProcesses(t *testing.T) {
-	b := rig.New(t)
-	first := start(t, b.Client, b.Table)
-	rig.Is(t, first.items.Table().EnsureTable(t.Context()))
-	rig.Must(first.items.Create(t.Context(), list{Shop: "s", ID: "list"}))(t)
+	b, first := withList(t)
 	const processes, messages = 4, 12
 	var told, again, asked atomic.Int64
 	b.InVirtualTime(t, 16, func(t *testing.T, network fault.Doer) {

@@ -16,10 +16,7 @@ import (
 // and again.
 func TestManyProcessesWithMoreIDsThanTheItemHas(t *testing.T) {
 	t.Parallel()
-	b := rig.New(t)
-	first := start(t, b.Client, b.Table)
-	rig.Is(t, first.items.Table().EnsureTable(t.Context()))
-	rig.Must(first.items.Create(t.Context(), list{Shop: "s", ID: "list"}))(t)
+	b, first := withList(t)
 	const processes, callers, each = 6, 4, 15
 	seen := newAudit()
 	var took time.Duration

@@ -16,10 +16,7 @@ import (
 // of the item. What the item says of its slot is the verdict: what it had for itself is not
 // carried out again.
 func TestALeaderThatStoodStillFindsItsWrite(t *testing.T) {
-	b := rig.New(t)
-	other := start(t, b.Client, b.Table)
-	rig.Is(t, other.items.Table().EnsureTable(t.Context()))
-	rig.Must(other.items.Create(t.Context(), list{Shop: "s", ID: "list"}))(t)
+	b, other := withList(t)
 	change := func() { // each a process: its own ids it would forget
 		p := start(t, b.Client, b.Table)
 		rig.Must(p.items.Update(t.Context(), key, func(_ context.Context, l *list) error { l.Others++; return nil }))(t)

@@ -58,10 +58,7 @@ func (p *posts) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o 
 // was served: before each mail is put, the item or the row says what became of the last.
 func TestASenderHasOneMailAtATime(t *testing.T) {
 	t.Parallel()
-	b := rig.New(t)
-	first := start(t, b.Client, b.Table)
-	rig.Is(t, first.items.Table().EnsureTable(t.Context()))
-	rig.Must(first.items.Create(t.Context(), list{Shop: "s", ID: "list"}))(t)
+	b, first := withList(t)
 	seen := newAudit()
 	var mu sync.Mutex
 	last, mails := map[string]int64{}, 0

@@ -18,10 +18,7 @@ import (
 // would else wait for as long as that lasts.
 func TestProcessesGetTheSame(t *testing.T) {
 	t.Parallel()
-	b := rig.New(t)
-	first := start(t, b.Client, b.Table)
-	rig.Is(t, first.items.Table().EnsureTable(t.Context()))
-	rig.Must(first.items.Create(t.Context(), list{Shop: "s", ID: "list"}))(t)
+	b, _ := withList(t)
 	const processes, callers, span = 4, 4, 500 * time.Millisecond
 	var got [processes]int
 	b.InVirtualTime(t, 16, func(t *testing.T, network fault.Doer) {
@@ -54,10 +51,7 @@ func TestProcessesGetTheSame(t *testing.T) {
 // others do not wait for that, and nothing is applied twice.
 func TestSilenceHoldsUpNothing(t *testing.T) {
 	t.Parallel()
-	b := rig.New(t)
-	first := start(t, b.Client, b.Table)
-	rig.Is(t, first.items.Table().EnsureTable(t.Context()))
-	rig.Must(first.items.Create(t.Context(), list{Shop: "s", ID: "list"}))(t)
+	b, first := withList(t)
 	const processes, each = 6, 40
 	seen := newAudit()
 	var took time.Duration
@@ -107,10 +101,7 @@ func TestSilenceHoldsUpNothing(t *testing.T) {
 // without a pause: it costs queries, and where requests take no time, no time passes.
 func TestServedRowsAreNothingFound(t *testing.T) {
 	t.Parallel()
-	b := rig.New(t)
-	first := start(t, b.Client, b.Table)
-	rig.Is(t, first.items.Table().EnsureTable(t.Context()))
-	rig.Must(first.items.Create(t.Context(), list{Shop: "s", ID: "list"}))(t)
+	b, _ := withList(t)
 	const processes, each, most = 4, 10, 1500
 	var looks, rounds atomic.Int64
 	b.InVirtualTime(t, 16, func(t *testing.T, network fault.Doer) {
@@ -148,10 +139,7 @@ func TestServedRowsAreNothingFound(t *testing.T) {
 // leader would write the whole item again and again, and serve nobody.
 func TestAnItemWithoutRoomForAnswers(t *testing.T) {
 	t.Parallel()
-	b := rig.New(t)
-	first := start(t, b.Client, b.Table)
-	rig.Is(t, first.items.Table().EnsureTable(t.Context()))
-	rig.Must(first.items.Create(t.Context(), list{Shop: "s", ID: "list", Ops: []string{strings.Repeat("x", 397<<10)}}))(t)
+	b, first := withList(t, strings.Repeat("x", 397<<10))
 	const processes, each = 4, 3
 	var rounds atomic.Int64
 	b.InVirtualTime(t, 16, func(t *testing.T, network fault.Doer) {

@@ -117,9 +117,10 @@ func (s *store) takeDeadLetter(ctx context.Context, resource, id string, more fu
 		return missing
 	}
 	j, err := parseJob(row)
-	if j.id = id; err != nil && trace != nil {
+	if err != nil && trace != nil {
 		return err // there is no use in one in line that cannot be read
 	}
+	j.id = id
 	w := s.table.Core.NewWrite()
 	w.IfExists(resources.PK)
 	w.IfSeen(row, aDied, aAttempts) // and not one that has died again

@@ -71,10 +71,10 @@ type TableConfig struct {
 	// not go by it. For tests, such as that of package repotest, which goes on at the
 	// test's word; waits and leases look at it every 10 ms. Default: time.Now.
 	Clock func() time.Time
-	// AnyAttribute lets the expressions of Apply and Filter name attributes that T does not have, such
-	// as those of another type whose items share the table. Default: off, and such a name,
-	// which may be a misspelt one, is ErrConfig before anything is sent. Within an
-	// attribute, paths are free.
+	// AnyAttribute lets the expressions of Apply and Filter name attributes that T does not
+	// have, such as those of another type whose items share the table. Default: off, and
+	// such a name, which may be a misspelt one, is ErrConfig before anything is sent. Within
+	// an attribute, paths are free.
 	AnyAttribute bool
 	// Indexes are secondary indexes that the table is to have. EnsureTable makes them with a
 	// new table, waits until they are filled, and tells which of them an existing one lacks

@@ -75,12 +75,21 @@ func (t *opened) finds(ctx context.Context, keys *repo.KeyTable, role, name stri
 	}
 	has := "attribute_exists(#name)"
 	in := &dynamodb.ScanInput{TableName: &t.name, FilterExpression: &has, ExpressionAttributeNames: map[string]string{"#name": name}}
+	found, err := t.scanFor(ctx, in, func(item map[string]types.AttributeValue) bool { return carries(keys, item, name) })
+	if err != nil {
+		return false, fmt.Errorf("whether items carry --attribute %s=%s is not known, and nothing was changed: %w", role, name, err)
+	}
+	return found, nil
+}
+
+// scanFor scans until an item fits, and reports whether one does.
+func (t *opened) scanFor(ctx context.Context, in *dynamodb.ScanInput, fits func(item map[string]types.AttributeValue) bool) (bool, error) {
 	for {
 		out, err := t.client.Scan(ctx, in)
 		if err != nil {
-			return false, fmt.Errorf("whether items carry --attribute %s=%s is not known, and nothing was changed: %w", role, name, err)
+			return false, err
 		}
-		if slices.ContainsFunc(out.Items, func(item map[string]types.AttributeValue) bool { return carries(keys, item, name) }) {
+		if slices.ContainsFunc(out.Items, fits) {
 			return true, nil
 		}
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {

@@ -152,48 +152,59 @@ func (f *ofFlags) read(ctx context.Context, c *console, t *opened, claims *uniqu
 	return f.findings(c, list, rows, left, unread)
 }
 
-// claimAttribute is what the rows of claims have, and no item.
-const claimAttribute = "uniqueClaim"
-
 // misspelt refuses to call right what no item has: an attribute, a type or a prefix that is
 // misspelt has nothing wrong with it, and by it every claim is one without an item, which is
 // not to be removed. A table without items has nothing else.
 func (f *ofFlags) misspelt(ctx context.Context, t *opened) error {
 	of := f.of()
 	for _, name := range slices.Sorted(maps.Keys(of.Attributes)) {
-		all := expression.Name(t.schema.Partition.Name).AttributeExists()
-		for _, attribute := range of.Attributes[name] {
-			all = all.And(expression.NameNoDotSplit(attribute).AttributeExists())
-		}
-		if of.Type != "" {
-			all = all.And(expression.NameNoDotSplit(of.Type).Equal(expression.Value(of.TypeName)))
-		}
-		if of.PartitionPrefix != "" {
-			all = all.And(expression.NameNoDotSplit(t.schema.Partition.Name).BeginsWith(of.PartitionPrefix))
-		}
-		if of.SortPrefix != "" {
-			all = all.And(expression.NameNoDotSplit(t.schema.Sort.Name).BeginsWith(of.SortPrefix))
-		}
-		claim := expression.Name(claimAttribute).AttributeExists()
-		expr, err := expression.NewBuilder().WithFilter(all.Or(claim)).Build()
+		fits, err := t.hasItem(ctx, fitting(of, of.Attributes[name], t.schema)...)
 		if err != nil {
 			return err
 		}
-		in := &dynamodb.ScanInput{TableName: &t.name, FilterExpression: expr.Filter(), ExpressionAttributeNames: expr.Names(), ExpressionAttributeValues: expr.Values()}
-		read, found := 0, 0
-		for more := true; more && found == 0; more = len(in.ExclusiveStartKey) > 0 {
-			out, err := t.client.Scan(ctx, in)
-			if err != nil {
-				return err
-			}
-			items := slices.DeleteFunc(out.Items, func(row map[string]types.AttributeValue) bool { return row[claimAttribute] != nil })
-			read, found, in.ExclusiveStartKey = read+int(out.ScannedCount-out.Count)+len(items), len(items), out.LastEvaluatedKey
+		if fits {
+			continue
 		}
-		if read > 0 && found == 0 {
-			return outcome{exitNothing, fmt.Errorf("no item of table %q has what --of %s names (with --type and prefixes, if given): nothing was compared or changed", t.name, name)}
+		if some, err := t.hasItem(ctx); err != nil || !some {
+			return err
 		}
+		return outcome{exitNothing, fmt.Errorf("no item of table %q has what --of %s names (with --type and prefixes, if given): nothing was compared or changed", t.name, name)}
 	}
 	return nil
+}
+
+// fitting are the conditions that make an item one of those whose attributes are unique together.
+func fitting(of repo.UniqueOf, attributes []string, keys repo.KeySchema) (all []expression.ConditionBuilder) {
+	for _, attribute := range attributes {
+		all = append(all, expression.NameNoDotSplit(attribute).AttributeExists())
+	}
+	if of.Type != "" {
+		all = append(all, expression.NameNoDotSplit(of.Type).Equal(expression.Value(of.TypeName)))
+	}
+	if of.PartitionPrefix != "" {
+		all = append(all, expression.NameNoDotSplit(keys.Partition.Name).BeginsWith(of.PartitionPrefix))
+	}
+	if of.SortPrefix != "" {
+		all = append(all, expression.NameNoDotSplit(keys.Sort.Name).BeginsWith(of.SortPrefix))
+	}
+	return all
+}
+
+// claimAttribute is what the rows of claims have, and no item.
+const claimAttribute = "uniqueClaim"
+
+// hasItem reports whether an item meets all conditions. Claims are none.
+func (t *opened) hasItem(ctx context.Context, conditions ...expression.ConditionBuilder) (bool, error) {
+	all := expression.Name(claimAttribute).AttributeNotExists()
+	for _, condition := range conditions {
+		all = all.And(condition)
+	}
+	expr, err := expression.NewBuilder().WithFilter(all).Build()
+	if err != nil {
+		return false, err
+	}
+	in := &dynamodb.ScanInput{TableName: &t.name, FilterExpression: expr.Filter(), ExpressionAttributeNames: expr.Names(), ExpressionAttributeValues: expr.Values()}
+	return t.scanFor(ctx, in, func(map[string]types.AttributeValue) bool { return true })
 }
 
 type uniqueCheckCommand struct{ ofFlags }

@@ -17,8 +17,9 @@ type Update struct {
 	expr expression.Expression
 }
 
-// Build builds a user's update and conditions. The builders are built by themselves and their text is taken over later, because
-// builders share state: one that is extended here would come back changed.
+// Build builds a user's update and conditions. The builders are built by themselves and
+// their text is taken over later, because builders share state: one that is extended here
+// would come back changed.
 func Build(core *protocol.Core, update expression.UpdateBuilder, conditions []expression.ConditionBuilder) (*Update, error) {
 	builder := expression.NewBuilder().WithUpdate(update)
 	if len(conditions) > 0 {

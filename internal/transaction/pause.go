@@ -18,9 +18,11 @@ import (
 // who comes: else who has lost often goes on losing. Who has been refused much more often
 // stands behind a request that takes very long, and each try is in vain.
 //
+// What is usual counts for so much at most: where all are refused a dozen times, sleeps by its
+// square leave the items idle. Beyond that the tries of the call tell.
+//
 // Rejected: bounds by the tries of the call alone. Those that are good for items which
-// all want make the tail of rare conflicts twice as long. And the cube: what is usual takes
-// dozens of calls to show, and where all are refused ten times they sleep for too long then.
+// all want make the tail of rare conflicts twice as long.
 type pause struct {
 	least, most time.Duration
 	taken       int
@@ -36,6 +38,7 @@ type situation struct {
 
 const (
 	square    = 2 * time.Millisecond // the bound where a transaction is refused once
+	mostUsual = 3.25                 // of others' refusals lengthen a sleep: beyond that the own tell more
 	unlucky   = 2                    // times the usual
 	forThem   = 0.4                  // of the bound
 	stuck     = 5                    // times the usual: somebody's request there takes very long
@@ -62,7 +65,8 @@ func (p *pause) bound(at situation) time.Duration {
 	case at.followed: // they send no other request there meanwhile
 		return min(whenLed*p.least, p.most)
 	}
-	bound := float64(square) * usual * usual * max(1, float64(at.reading)/2)
+	refusals := max(min(at.usual, mostUsual), float64(at.tries)/toBelieve)
+	bound := float64(square) * refusals * refusals * max(1, float64(at.reading)/2)
 	bound = min(bound, float64(p.most))
 	if taken > unlucky*usual {
 		bound *= forThem

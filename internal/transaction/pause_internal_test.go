@@ -18,17 +18,18 @@ func TestPauseBound(t *testing.T) {
 	}{
 		"nobody was refused lately":             {situation{}, 0, ms},
 		"seldom":                                {situation{usual: 2}, 0, 8 * ms},
-		"often":                                 {situation{usual: 4}, 0, 32 * ms},
-		"always":                                {situation{usual: 40}, 0, 90 * ms},
+		"often":                                 {situation{usual: 3}, 0, 18 * ms},
+		"always, as others tell":                {situation{usual: 40}, 0, 21125 * time.Microsecond},
+		"always, in this call too":              {situation{usual: 40, tries: 56}, 0, 90 * ms},
 		"often in this call alone":              {situation{usual: 1, tries: 32}, 0, 32 * ms},
-		"not much oftener in this call":         {situation{usual: 4, tries: 20}, 0, 32 * ms},
+		"not much oftener in this call":         {situation{usual: 3, tries: 20}, 0, 18 * ms},
 		"reading two items":                     {situation{usual: 2, reading: 2}, 0, 8 * ms},
 		"reading six":                           {situation{usual: 2, reading: 6}, 0, 24 * ms},
 		"as often as is usual":                  {situation{usual: 2}, 4, 8 * ms},
 		"more often than is usual":              {situation{usual: 2}, 5, 3200 * time.Microsecond},
-		"the same where all are always":         {situation{usual: 40}, 81, 36 * ms},
+		"the same where all are always":         {situation{usual: 40, tries: 81}, 81, 36 * ms},
 		"much more often":                       {situation{usual: 2}, 80, 90 * ms},
-		"much more often where it is usual":     {situation{usual: 17}, 84, 36 * ms},
+		"much more often where it is usual":     {situation{usual: 17, tries: 84}, 84, 36 * ms},
 		"much more often with others behind it": {situation{usual: 2, followed: true}, 80, 90 * ms},
 		"with others behind it":                 {situation{usual: 40, reading: 6, followed: true}, 0, 2 * ms},
 	} {
@@ -46,7 +47,7 @@ func TestPauseBound(t *testing.T) {
 func TestPauseIsRandom(t *testing.T) {
 	shortest, longest := time.Hour, time.Duration(0)
 	for range 1000 {
-		d := (&pause{least: ms, most: 90 * ms}).next(situation{usual: 9})
+		d := (&pause{least: ms, most: 90 * ms}).next(situation{usual: 9, tries: 72})
 		shortest, longest = min(shortest, d), max(longest, d)
 	}
 	if shortest > 30*ms || longest < 60*ms || longest > 90*ms { // by chance: 1 in 10^176

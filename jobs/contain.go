@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"runtime/debug"
 
@@ -26,9 +27,17 @@ func contain(what string, fn func() error) <-chan error {
 		}()
 		if err = fn(); err != nil {
 			_ = err.Error() // which may panic, too: here it is caught
+			ask(err)
 		}
 	}()
 	return end
+}
+
+// ask calls what others will call of a user's error to see what it is: its causes, and its
+// methods Is and As, which may panic, too.
+func ask(err error) {
+	_ = errors.Is(err, errLeftBehind)
+	_ = errors.As(err, new(*repo.LockedError))
 }
 
 // decode reads the value of a job into a new J. A value that cannot be read is
@@ -50,6 +59,7 @@ func decodeInto(value string, v any) error {
 			}
 		}()
 		if err = json.Unmarshal([]byte(value), v); err != nil {
+			ask(err)
 			err = undecoded(err)
 		}
 		return nil

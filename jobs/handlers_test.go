@@ -29,8 +29,18 @@ func (e *explosive) UnmarshalJSON(text []byte) error {
 		runtime.Goexit()
 	case 2:
 		return (*nilError)(nil)
+	case 4:
+		return hollow{}
 	}
 	return nil
+}
+
+func (e explosive) MarshalJSON() ([]byte, error) {
+	if e.N == 5 {
+		panic("bad")
+	}
+	type plain explosive
+	return json.Marshal(plain(e))
 }
 
 // nilError is an error whose method cannot be called on nil.
@@ -38,13 +48,19 @@ type nilError struct{ text string }
 
 func (e *nilError) Error() string { return e.text }
 
+// hollow is an error whose cause cannot be asked for.
+type hollow struct{ cause *nilError }
+
+func (hollow) Error() string   { return "hollow" }
+func (e hollow) Unwrap() error { return errors.New(e.cause.text) }
+
 // What panics while it is decoded fails its job, and the others go on.
 func TestAValueThatPanics(t *testing.T) {
 	for _, run := range []bool{false, true} {
 		b := newBench(t)
 		var log logged
 		s := rig.Must(jobs.New[explosive](b.Client, b.Table, jobs.Config{Workers: 1, Retry: jobs.Retry{Attempts: 1}, Table: log.config()}))(t)
-		for n := range 4 {
+		for _, n := range []int{0, 1, 2, 4, 3} {
 			put(t, s, "staging", explosive{n})
 		}
 		if run {
@@ -65,7 +81,7 @@ func TestAValueThatPanics(t *testing.T) {
 			rig.Is(t, j.Done(t.Context()))
 		}
 		r := rig.Must(s.Resource(t.Context(), "staging"))(t)
-		if r.Dead != 3 || r.Queued != 0 || r.Running != 0 {
+		if r.Dead != 4 || r.Queued != 0 || r.Running != 0 {
 			t.Errorf("%+v", r)
 		}
 		n := 0
@@ -76,7 +92,7 @@ func TestAValueThatPanics(t *testing.T) {
 				t.Error("a dead letter without a reason")
 			}
 		}
-		if n != 3 {
+		if n != 4 {
 			t.Errorf("%d dead letters", n)
 		}
 		log.has(t, "dynahold: a job's value cannot be read")
@@ -85,7 +101,7 @@ func TestAValueThatPanics(t *testing.T) {
 
 // An error that is a nil pointer, or whose text is no text, fails its job.
 func TestErrorsThatPanic(t *testing.T) {
-	for name, bad := range map[string]error{"nil pointer": (*nilError)(nil), "not UTF-8": errors.New("\xff\xfe bad"), "cut in a character": errors.New(strings.Repeat("ü", 999) + "x")} {
+	for name, bad := range map[string]error{"nil pointer": (*nilError)(nil), "without a cause": hollow{}, "not UTF-8": errors.New("\xff\xfe bad"), "cut in a character": errors.New(strings.Repeat("ü", 999) + "x")} {
 		b := newBench(t)
 		s := b.open(t, jobs.Config{Workers: 1, Retry: jobs.Retry{Attempts: 1}})
 		enqueue(t, s, "staging", 2)

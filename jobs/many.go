@@ -88,6 +88,7 @@ func (s *store) enqueueMany(ctx context.Context, resource string, count int, job
 func (s *store) lots(ctx context.Context, resource string, count int, job func(int) any, e options) (lots [][]*insertion, err error) {
 	e.given = false
 	n, size := 0, 0 // of the present lot
+	seen := map[string]bool{}
 	begin := func() { e.lot, n, size = newLot(), 0, 0 }
 	row := func(i int) (*insertion, error) {
 		e.nth = time.Duration(i) * time.Microsecond
@@ -98,6 +99,8 @@ func (s *store) lots(ctx context.Context, resource string, count int, job func(i
 			e.id = e.ids[i]
 		}
 		switch _, again := madeAt(e.id); {
+		case seen[e.id]:
+			return nil, fmt.Errorf("%w: job %d has the id %q of another", repo.ErrConfig, i+1, e.id)
 		case again:
 			e.lot = ""
 		case e.id != "":
@@ -105,6 +108,7 @@ func (s *store) lots(ctx context.Context, resource string, count int, job func(i
 		case e.lot == "":
 			begin()
 		}
+		seen[e.id] = e.id != ""
 		j, err := row(i)
 		if err == nil && e.lot != "" && n > 0 && (n == maxWrites || size+protocol.Size(j.row) > maxSize) {
 			begin() // it is the first of the next

@@ -357,6 +357,7 @@ func TestManyJobsAreRepeatedTogether(t *testing.T) {
 	again("mail", repo.ErrOutcomeUnknown, all[1:], ids[1:]...)
 	again("mail", nil, append(all, deploy{N: 3}), append(ids, "")...)
 	again("mail", repo.ErrConfig, all, "", "", "own")
+	again("mail", repo.ErrConfig, all, ids[0], ids[1], ids[0])
 	wantResource(t, s, "mail", 1, 0, 0)
 
 	ids = lose("letters", fault.DropRequest)

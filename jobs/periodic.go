@@ -154,10 +154,12 @@ func (s *store) moveOn(ctx context.Context, p *periodic, row ddb.Item, next, tic
 		res := s.table.Core.Update(ctx, resources.Update(w, resources.RowKey(schedulesKey, p.name)), ddb.Options{})
 		return p.judge(res, next)
 	}
-	var resource string
-	var value any
-	ended := contain("the function of a periodic job", func() (err error) {
-		resource, value, err = p.job(tick)
+	var n *insertion
+	ended := contain("the function of a periodic job, or the writing of its value,", func() error {
+		resource, value, err := p.job(tick)
+		if err == nil {
+			n, err = s.newJobRow(ctx, resource, value, options{})
+		}
 		return err
 	})
 	select {
@@ -168,11 +170,7 @@ func (s *store) moveOn(ctx context.Context, p *periodic, row ddb.Item, next, tic
 	case <-ctx.Done():
 		return ddb.CtxError(ctx)
 	}
-	n, err := s.newJobRow(ctx, resource, value, options{})
-	if err != nil {
-		return err
-	}
-	res, err := s.putAll(ctx, n, n.sending(""), n, &counters{s: s, resource: resource, inserts: []*insertion{n}}, moved)
+	res, err := s.putAll(ctx, n, n.sending(""), n, &counters{s: s, resource: n.resource, inserts: []*insertion{n}}, moved)
 	if err != nil {
 		return err
 	}

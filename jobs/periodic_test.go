@@ -157,3 +157,16 @@ func TestAScheduleChanges(t *testing.T) {
 		}
 	})
 }
+
+// A tick whose value panics while it is written has no job, and the others go on.
+func TestAPeriodicValueThatPanics(t *testing.T) {
+	b := newBench(t)
+	var log logged
+	s := rig.Must(jobs.New[explosive](b.Client, b.Table, jobs.Config{Table: log.config()}))(t)
+	s.Periodic("report", jobs.Every(time.Second), func(time.Time) (string, explosive, error) { return "report", explosive{5}, nil })
+	s.Periodic("sound", jobs.Every(time.Second), func(time.Time) (string, explosive, error) { return "report", explosive{3}, nil })
+	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
+	defer cancel()
+	rig.Is(t, s.Run(ctx, func(context.Context, *jobs.Job[explosive]) error { cancel(); return nil }))
+	log.has(t, "enqueueing a periodic job")
+}

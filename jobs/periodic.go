@@ -89,7 +89,9 @@ func (s *store) checkPeriodic(p *periodic) error {
 
 // tickAll enqueues the jobs of all schedules whose tick has come.
 func (d *dispatcher) tickAll(ctx context.Context) {
-	d.s.ticking.Lock()
+	if d.s.ticking.Lock(ctx) != nil {
+		return // a function of another Run does not return
+	}
 	defer d.s.ticking.Unlock()
 	d.s.mu.Lock()
 	all := slices.Clone(d.s.periodics)

@@ -109,7 +109,8 @@ func TestMissedTicks(t *testing.T) {
 	}
 }
 
-// A Run whose schedule's function does not return ends all the same.
+// A Run whose schedule's function does not return ends all the same, and so does another of
+// the queue beside it.
 func TestAPeriodicFunctionThatHangs(t *testing.T) {
 	inFleet(t, func(t *testing.T, f *fleet) {
 		q, _ := f.process(t, jobs.Config{})
@@ -121,6 +122,9 @@ func TestAPeriodicFunctionThatHangs(t *testing.T) {
 		})
 		_, end := dispatch(t, q)
 		<-called
+		_, endBeside := dispatch(t, q)
+		time.Sleep(time.Second)
+		endBeside()
 		end()
 		close(hangs)
 		wantResource(t, q, "report", 0, 0, 0)

@@ -47,7 +47,7 @@ type store struct {
 	last      int64                       // guarded by mu: the place in line that was made last, microseconds
 	marked    [resources.Shards]time.Time // guarded by mu: when this process last marked each shard in the wake-up row
 	periodics []*periodic                 // guarded by mu
-	ticking   sync.Mutex                  // held by the dispatcher that looks at them
+	ticking   lease.Exclusive             // held by the dispatcher that looks at them
 	due       [resources.Shards]dueShard  // guarded by mu: what it knows of jobs that wait for their time
 }
 

@@ -46,7 +46,7 @@ func TestPermitsAndPauses(t *testing.T) {
 	held, err := named.Acquire(t.Context(), "till")
 	n.is(err)
 	n.says("permits list jobs till", exitOK, held.ID(), "till-3", "Z (")
-	n.says("permits list jobs nothing", exitOK, "nobody holds")
+	n.says("permits list jobs orders", exitOK, "nobody holds")
 	n.says("permits list nowhere nothing", exitNothing)
 	n.says("permits break jobs till nothing --yes", exitNothing)
 	n.says("permits break jobs till "+held.ID(), exitUsage, "--yes")

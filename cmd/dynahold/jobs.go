@@ -67,6 +67,22 @@ func (all *work) nothing(ctx context.Context, found int, unread error) error {
 	return all.table.nothing(ctx, ofJobs)
 }
 
+// nothingOf is nothing for a list of one resource, which may be mistyped.
+func (all *work) nothingOf(ctx context.Context, resource string, found int, unread error) error {
+	if found > 0 || unread != nil {
+		return nil
+	}
+	r, err := all.Resource(ctx, resource)
+	if err != nil {
+		return err
+	}
+	used, err := all.used(ctx, r)
+	if err != nil || used {
+		return err
+	}
+	return all.unused(ctx, resource)
+}
+
 type resourceDocument struct {
 	Resource string `json:"resource"`
 	Queued   int    `json:"queued"`
@@ -172,7 +188,7 @@ func (cmd *jobsListCommand) Run(ctx context.Context, c *console) error {
 func line(ctx context.Context, c *console, all *work, resource, output string) error {
 	now, list := time.Now(), []jobDocument{}
 	unread := collect(all.Jobs(ctx, resource), func(j jobs.JobInfo) { list = append(list, queuedDocument(j, now)) })
-	if err := all.nothing(ctx, len(list), unread); err != nil {
+	if err := all.nothingOf(ctx, resource, len(list), unread); err != nil {
 		return err
 	}
 	return c.printJobs(output, list, "no job stands in the line of "+resource, now, unread)

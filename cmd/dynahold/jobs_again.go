@@ -98,7 +98,7 @@ func (f *deadFlags) run(ctx context.Context, c *console, what, question string, 
 	}
 	now := time.Now()
 	list, unread := f.pick(ctx, all, broken, now)
-	if err := all.nothing(ctx, len(list), unread); err != nil {
+	if err := all.nothingOf(ctx, f.Resource, len(list), unread); err != nil {
 		return err
 	}
 	if f.DryRun || len(list) == 0 {

@@ -30,7 +30,7 @@ func (cmd *jobsDeadCommand) Run(ctx context.Context, c *console) error {
 			list = append(list, deadDocument(j))
 		}
 	}
-	if err := all.nothing(ctx, len(list), errors.Join(unread...)); err != nil {
+	if err := all.nothingOf(ctx, cmd.Resource, len(list), errors.Join(unread...)); err != nil {
 		return err
 	}
 	return c.printJobs(cmd.Output, list, "no dead letter of "+cmd.Resource, time.Now(), errors.Join(unread...))

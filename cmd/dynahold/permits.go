@@ -47,7 +47,7 @@ func (cmd *permitsListCommand) Run(ctx context.Context, c *console) error {
 		list = append(list, d)
 		rows = append(rows, []string{d.ID, shown.Holder(d.Holder, false), since(d.Since, now), ends(&d.Until, d.Expired, now)})
 	}
-	if err := all.nothing(ctx, len(list), nil); err != nil {
+	if err := all.nothingOf(ctx, cmd.Resource, len(list), nil); err != nil {
 		return err
 	}
 	return c.printList(cmd.Output, list, []string{"permit", "holder", "since", "until"}, rows, "nobody holds a permit of "+cmd.Resource, nil)

@@ -28,23 +28,29 @@ type consentedFlags struct {
 	consent
 }
 
-// state is how things are with a resource. The counters of one that nobody has used, and
-// of one that was only mistyped, are those of one at rest: the list of all tells.
-func state(ctx context.Context, all *work, r jobs.Resource, now time.Time) (state string, used bool, err error) {
-	if !r.Paused.IsZero() {
-		return "paused since " + moment(r.Paused, now), true, nil
+// used reports whether anybody has used a resource. The counters of one that was only mistyped
+// are those of one at rest: the list of all tells.
+func (all *work) used(ctx context.Context, r jobs.Resource) (bool, error) {
+	if !r.Paused.IsZero() || r.Queued+r.Running+r.Dead > 0 {
+		return true, nil
 	}
-	if r.Queued+r.Running+r.Dead > 0 {
-		return "not paused", true, nil
+	for other, err := range all.Resources(ctx) {
+		switch {
+		case other.Name == r.Name:
+			return true, nil
+		case err != nil && other.Name == "":
+			return false, err
+		}
 	}
-	err = collect(all.Resources(ctx), func(other jobs.Resource) { used = used || other.Name == r.Name })
-	if used {
-		return "not paused", true, nil
+	return false, nil
+}
+
+// unused is the error about a resource that nobody has used.
+func (all *work) unused(ctx context.Context, resource string) error {
+	if err := all.nothing(ctx, 0, nil); err != nil {
+		return err
 	}
-	if err == nil {
-		err = all.nothing(ctx, 0, nil)
-	}
-	return "nobody has used it", false, err
+	return outcome{exitNothing, fmt.Errorf("resource %q is not in table %q: nobody has used it", resource, all.table.name)}
 }
 
 // see reads a resource before it is changed.
@@ -56,19 +62,26 @@ func (f *consentedFlags) see(ctx context.Context, mustBeUsed bool) (all *work, f
 	if err != nil {
 		return nil, nil, err
 	}
-	state, used, err := state(ctx, all, r, time.Now())
-	switch {
+	state := "not paused"
+	switch used, err := all.used(ctx, r); {
 	case err != nil:
 		return nil, nil, err
 	case !used && mustBeUsed:
-		return nil, nil, outcome{exitNothing, fmt.Errorf("resource %q is not in table %q: nobody has used it", f.Resource, f.Table)}
+		return nil, nil, all.unused(ctx, f.Resource)
+	case !used:
+		state = "nobody has used it"
+		if err := all.nothing(ctx, 0, nil); err != nil {
+			return nil, nil, err
+		}
+	case !r.Paused.IsZero():
+		state = "paused since " + moment(r.Paused, time.Now())
 	}
 	return all, [][2]string{{"resource", r.Name}, {"state before", state}, {"queued", fmt.Sprint(r.Queued)}, {"running", fmt.Sprintf("%d of %d", r.Running, r.Limit)}, {"dead", fmt.Sprint(r.Dead)}}, nil
 }
 
 // change shows a resource, asks, and changes it.
 func (f *consentedFlags) change(ctx context.Context, c *console, question, what string, change func(*work) error) error {
-	all, facts, err := f.see(ctx, what == resumed)
+	all, facts, err := f.see(ctx, what != limited)
 	if err != nil {
 		return err
 	}
@@ -85,13 +98,13 @@ func (f *consentedFlags) change(ctx context.Context, c *console, question, what 
 	return c.printDone(f.Output, what, f.Resource, resourceDocumentOf(r))
 }
 
-const resumed = "resumed"
+const limited = "limited" // which registers a resource that nobody has used
 
 type resourcesPauseCommand struct{ consentedFlags }
 
 // Help says what goes on.
 func (resourcesPauseCommand) Help() string {
-	return `No job of the resource is started or taken over, and no permit is given, until resume. What runs or is held goes on and ends as ever; jobs can be enqueued. Pausing what is paused changes nothing.`
+	return `No job of the resource is started or taken over, and no permit is given, until resume. What runs or is held goes on and ends as ever; jobs can be enqueued. Pausing what is paused changes nothing. Exit code 3: nobody has used a resource of this name; limit registers one.`
 }
 
 // Run implements the command.
@@ -108,5 +121,5 @@ func (resourcesResumeCommand) Help() string {
 
 // Run implements the command.
 func (cmd *resourcesResumeCommand) Run(ctx context.Context, c *console) error {
-	return cmd.change(ctx, c, "Let it go on?", resumed, func(all *work) error { return all.Resume(ctx, cmd.Resource) })
+	return cmd.change(ctx, c, "Let it go on?", "resumed", func(all *work) error { return all.Resume(ctx, cmd.Resource) })
 }

@@ -20,7 +20,7 @@ func (resourcesLimitCommand) Help() string {
 
 // Run implements the command.
 func (cmd *resourcesLimitCommand) Run(ctx context.Context, c *console) error {
-	return cmd.change(ctx, c, fmt.Sprintf("Let %d run at once?", cmd.Limit), "limited", func(all *work) error {
+	return cmd.change(ctx, c, fmt.Sprintf("Let %d run at once?", cmd.Limit), limited, func(all *work) error {
 		return all.SetLimit(ctx, cmd.Resource, cmd.Limit)
 	})
 }

@@ -90,8 +90,14 @@ func TestInterruptedWithoutAnAnswer(t *testing.T) {
 // A name that was mistyped is not the resource that was meant.
 func TestResourcesThatNobodyHasUsed(t *testing.T) {
 	n := newNight(t)
-	n.says("resources resume jobs mail --yes", exitNothing, `"mail"`)
-	n.says("resources pause jobs mail --yes", exitOK, "nobody has used it")
+	for _, line := range []string{"resources resume jobs mail --yes", "resources pause jobs mail --yes", "jobs list jobs mail", "jobs dead jobs mail", "permits list jobs mail -o json",
+		"jobs requeue jobs mail --all --yes", "jobs discard jobs mail --all --dry-run"} {
+		n.says(line, exitNothing, `resource "mail" is not in table "jobs": nobody has used it`)
+	}
+	n.says("resources limit jobs mail 1 --yes", exitOK, "nobody has used it")
+	for _, line := range []string{"jobs list jobs mail", "jobs dead jobs mail", "permits list jobs mail", "jobs requeue jobs mail --all --yes", "resources pause jobs mail --yes"} {
+		n.says(line, exitOK)
+	}
 	n.says("resources resume jobs mail --yes", exitOK, "resumed: mail")
 	n.says("resources resume jobs mail --yes", exitOK, "resumed: mail")
 	n.says("resources pause jobs orders --yes", exitOK, "state before", "not paused")

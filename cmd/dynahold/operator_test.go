@@ -186,7 +186,8 @@ func TestItemsAndLocksInWords(t *testing.T) {
 	n.says("queue list nowhere printer", exitNothing)
 	n.says("locks show locks other", exitNothing, "nobody holds")
 	n.says("queue list queues printer", exitOK, "has the turn", "waits")
-	n.says("queue list queues scanner", exitOK, "nobody stands")
+	n.says("queue list queues scanner", exitOK, "nobody stands", `no row of "scanner"`)
+	n.says("queue list queues printer --namespace press", exitOK, "nobody stands", `no row of "press/printer"`)
 
 	n.put("orders", map[string]types.AttributeValue{"id": word("2\x1b[2J"), "lockedBy": word("eve\x1b[2J"), "lockTime": &types.AttributeValueMemberN{Value: "1"}})
 	code, out, _ := n.call("", "locks list orders")

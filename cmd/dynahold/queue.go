@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dynahold/dynahold/cmd/dynahold/internal/shown"
+	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/ticket"
 )
 
@@ -78,7 +81,7 @@ func (cmd *queueListCommand) Run(ctx context.Context, c *console) error {
 	}
 	list, err := cmd.entries(ctx, queue)
 	if err == nil && len(list) == 0 {
-		err = t.nothing(ctx, ofQueues)
+		err = cmp.Or(t.nothing(ctx, ofQueues), cmd.noteUnknown(ctx, c, t))
 	}
 	if err != nil {
 		return err
@@ -88,6 +91,17 @@ func (cmd *queueListCommand) Run(ctx context.Context, c *console) error {
 		rows = append(rows, []string{fmt.Sprint(d.Number), d.ID, shown.Holder(d.Owner, false), since(d.Since, now), d.stands(), moment(d.Until, now)})
 	}
 	return c.printList(cmd.Output, list, []string{"number", "entry", "owner", "since", "state", "until"}, rows, "nobody stands in the queue", nil)
+}
+
+// noteUnknown notes that there is no row of the queue, which may be mistyped. It is no error:
+// TTL removes that of one where nobody stands.
+func (f *queueFlags) noteUnknown(ctx context.Context, c *console, t *opened) error {
+	name := f.Namespace + "/" + f.Entity
+	_, row, err := t.find(ctx, repo.Key{Partition: name})
+	if err == nil && len(row) == 0 {
+		_, err = fmt.Fprintf(c.err, "table %q has no row of %q: nobody has ever stood there, or not lately\n", t.name, strings.TrimPrefix(name, "/"))
+	}
+	return err
 }
 
 type queueEvictCommand struct {

@@ -97,6 +97,9 @@ func run(ctx context.Context, args []string, c *console, h compare.Runner) int {
 	if errors.Is(err, syscall.EPIPE) {
 		return exitFailed // whoever wanted the help has seen enough
 	}
+	if err == nil {
+		err = valueless(call)
+	}
 	if err != nil {
 		return c.fail(fmt.Errorf("%w\n%s", err, hint(err)), exitUsage)
 	}
@@ -115,6 +118,17 @@ func run(ctx context.Context, args []string, c *console, h compare.Runner) int {
 		end.code = exitNothing
 	}
 	return c.fail(err, end.code)
+}
+
+// valueless refuses a flag with an empty value, such as a script's empty variable: it would
+// count as one that was not given, and all be meant where some were to be.
+func valueless(call *kong.Context) error {
+	for _, p := range call.Path {
+		if p.Flag != nil && call.FlagValue(p.Flag) == "" {
+			return fmt.Errorf("--%s has no value: give one, or leave it away", p.Flag.Name)
+		}
+	}
+	return nil
 }
 
 // hint names the help that would have told.

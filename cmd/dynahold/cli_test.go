@@ -81,6 +81,12 @@ func TestUsageErrors(t *testing.T) {
 		{"compare --html", "--html"},
 		{"compare --html /no/such/folder/r.html", "there is no folder"},
 		{"compare --html /", "is a folder"},
+		{"jobs discard jobs orders --all --yes --error=", "--error has no value"},
+		{"jobs requeue --endpoint= jobs orders 1", "--endpoint has no value"},
+		{"locks list locks --region=", "--region has no value"},
+		{"locks list locks --profile=", "--profile has no value"},
+		{"unique repair orders --of mail --yes --partition-prefix=", "--partition-prefix has no value"},
+		{"commands list prints s one --mail=", "--mail has no value"},
 	} {
 		f := &fake{}
 		code, out, errs := call(t.Context(), f, strings.Fields(c.args)...)

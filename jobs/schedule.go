@@ -50,11 +50,34 @@ func Cron(spec string) (Schedule, error) {
 	if err != nil {
 		return Schedule{}, fmt.Errorf("%w: schedule %q: %w", repo.ErrConfig, spec, err)
 	}
-	s := Schedule{spec: spec, next: func(t time.Time) time.Time { return parsed.Next(t.UTC()) }}
+	s := Schedule{spec: spec, next: func(t time.Time) time.Time { return behind(parsed, t) }}
 	if s.next(time.Now()).IsZero() {
 		return s, fmt.Errorf("%w: schedule %q never comes", repo.ErrConfig, spec)
 	}
 	return s, nil
+}
+
+// behind is the first tick behind a time. Each span of time in which the zone has one offset is
+// asked by itself: where clocks are changed the parser's Next leaves out some ticks.
+func behind(parsed cron.Schedule, t time.Time) time.Time {
+	spec, ok := parsed.(*cron.SpecSchedule)
+	if !ok {
+		return parsed.Next(t.UTC())
+	}
+	zone := spec.Location
+	if zone == time.Local { // none was given
+		zone = time.UTC
+	}
+	for span := t.In(zone); ; {
+		_, offset := span.Zone()
+		_, end := span.ZoneBounds()
+		alike := *spec
+		alike.Location = time.FixedZone("", offset)
+		if tick := alike.Next(t.UTC()); tick.IsZero() || end.IsZero() || tick.Before(end) {
+			return tick
+		}
+		span, t = end, end.Add(-time.Second)
+	}
 }
 
 // CatchUp is the schedule with another answer to missed ticks. Default: CatchUpLast.

@@ -120,7 +120,11 @@ var found = map[unique.State]string{
 
 // findings prints what is wrong, and ends with exitFound where something of that is left.
 func (f *ofFlags) findings(c *console, list []findingDocument, rows [][]string, left int, unread error) error {
-	if err := c.printList(f.Output, list, []string{"unique", "item", "finding", "owner", "mended"}, rows, "nothing is wrong with the claims of "+strings.Join(f.Of, ", "), unread); err != nil || left == 0 {
+	err := c.printList(f.Output, list, []string{"unique", "item", "finding", "owner", "mended"}, rows, "nothing is wrong with the claims of "+strings.Join(f.Of, ", "), unread)
+	if done := len(list) - left; err != nil && done > 0 {
+		return doneBut("mended", fmt.Sprint(done), "not everything could be read or printed", err)
+	}
+	if err != nil || left == 0 {
 		return err
 	}
 	return outcome{exitFound, fmt.Errorf("claims that are not right: %d", left)}

@@ -51,11 +51,11 @@ func (n *night) between(before func(operation string) bool, after func(r *http.R
 func TestWhatWasDoneIsTold(t *testing.T) {
 	n := newNight(t)
 	locks, token := " locks nightly-report", n.field("locks show locks nightly-report", "token")
-	for _, line := range []string{"resources pause jobs mails --yes", "jobs requeue jobs orders " + n.job, "locks break" + locks + " --yes -o json --token " + token} {
+	for _, line := range []string{"resources pause jobs mails --yes", "jobs requeue jobs orders " + n.job, "locks break" + locks + " --yes -o json --token " + token, "unique repair orders --of total --yes"} {
 		var errs bytes.Buffer
 		c := &console{out: broken{}, err: &errs, width: plainWidth}
 		code := run(t.Context(), append(strings.Fields(line), "--endpoint", n.endpoint), c, &fake{})
-		if verb := strings.Fields(line)[1]; code != exitFailed || !strings.Contains(errs.String(), map[string]string{"pause": "paused: mails", "requeue": "requeued: " + n.job, "break": "broken: "}[verb]) {
+		if verb := strings.Fields(line)[1]; code != exitFailed || !strings.Contains(errs.String(), map[string]string{"pause": "paused: mails", "requeue": "requeued: " + n.job, "break": "broken: ", "repair": "mended: 1"}[verb]) {
 			t.Errorf("%s: code %d, %s", line, code, &errs)
 		}
 	}

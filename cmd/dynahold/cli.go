@@ -114,7 +114,7 @@ func run(ctx context.Context, args []string, c *console, h compare.Runner) int {
 		err = errors.New("interrupted") // whatever went wrong then is a consequence
 	case errors.Is(err, repo.ErrKey), errors.Is(err, repo.ErrConfig):
 		end.code = exitUsage
-	case errors.Is(err, repo.ErrNoTable):
+	case errors.Is(err, repo.ErrNoTable), errors.Is(err, repo.ErrNotFound):
 		end.code = exitNothing
 	}
 	return c.fail(err, end.code)

@@ -245,6 +245,8 @@ func (c *Claims) write(ctx context.Context, writes func() ([]types.TransactWrite
 		return true, nil
 	case ddb.Condition:
 		return false, nil
+	case ddb.Unknown:
+		return false, fmt.Errorf("claims of table %q: %w: %w", c.core.Name, repo.ErrOutcomeUnknown, res.Err)
 	default:
 		return false, res.Err
 	}

@@ -23,5 +23,6 @@
 //
 // repo.ErrConfig: the client has no method Scan, TransactGetItems or TransactWriteItems.
 // repo.ErrSchema: a row looks like a claim and is none. repo.ErrConflict: others wrote the
-// claim or the item 64 times meanwhile.
+// claim or the item 64 times meanwhile. repo.ErrOutcomeUnknown: a mend has no answer; repair
+// again.
 package unique

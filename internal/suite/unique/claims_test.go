@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/unique"
@@ -135,4 +136,26 @@ func TestClaimsAreRepairedBesideWriters(t *testing.T) {
 	told(t, unique.In(first.table.KeyTable).Repair(t.Context()))
 	same(t, "after all", told(t, unique.In(first.table.KeyTable).Check(t.Context())))
 	audit(t, r)
+}
+
+// A mend without an answer is unknown, and can be made again.
+func TestAMendWithoutAnAnswer(t *testing.T) {
+	s := open(t, rig.New(t), "optimistic", lease)
+	rig.Is(t, s.table.EnsureTable(t.Context()))
+	put(t, s.Table, map[string]string{"ann": "a"})
+	c := unique.In(s.table.KeyTable)
+	s.Faults(func(operation string, _ int, _ []byte) fault.Kind {
+		if operation == "TransactWriteItems" {
+			return fault.LoseResponse
+		}
+		return fault.None
+	})
+	for f, err := range c.Repair(t.Context()) {
+		if rig.Is(t, err, repo.ErrOutcomeUnknown); f.Done {
+			t.Errorf("%+v", f)
+		}
+	}
+	s.Faults(nil)
+	told(t, c.Repair(t.Context()))
+	same(t, "after all", told(t, c.Check(t.Context())))
 }

@@ -90,6 +90,9 @@ func TestAJobGetsAnotherTime(t *testing.T) {
 			var listed []string
 			for j, err := range s.Jobs(t.Context(), "mail") {
 				rig.Is(t, err)
+				if j.Enqueued.After(time.Now()) {
+					t.Errorf("%s was enqueued at %v", j.ID, j.Enqueued)
+				}
 				listed = append(listed, fmt.Sprintf("%s in %v", j.ID, max(j.NotBefore.Sub(now).Round(time.Hour), 0)))
 			}
 			want := []string{ids[2] + " in 0s", ids[3] + " in 4h0m0s", ids[1] + " in 6h0m0s"}

@@ -24,7 +24,8 @@ type JobInfo struct {
 	NotBefore time.Time // when it is due, if it waits for that; zero otherwise
 
 	// Enqueued is when it was enqueued, by the clock of its producer. Of a job with an id
-	// of the caller's own it is when it came into line last, and zero after a failure.
+	// of the caller's own it is when it came into line last, and zero before that and after a
+	// failure.
 	Enqueued time.Time
 	// Since is when the owner started it, on its own clock, in seconds; zero while it
 	// does not run.

@@ -83,10 +83,11 @@ func (j *jobRow) readOptions() error {
 func (s *store) spent(j jobRow) bool { return j.attempts >= cmp.Or(j.most, s.cfg.Retry.Attempts) }
 
 // enqueued is when a job was enqueued, as far as its row tells: an id that Enqueue made
-// begins with that, and so does the place in line of a job that has never failed.
+// begins with that, and so does the place in line of a job that has never failed; beside the
+// line that is its time.
 func (j jobRow) enqueued() (at time.Time) {
 	at, made := madeAt(j.id)
-	if failed := j.attempts > 1 || j.attempts == 1 && j.state != running; !made && !failed {
+	if failed := j.attempts > 1 || j.attempts == 1 && j.state != running; !made && !failed && !j.isLater() {
 		at, _ = madeAt(withoutLevel(j.place))
 	}
 	return at

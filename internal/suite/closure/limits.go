@@ -5,7 +5,7 @@ package main
 var limits = map[string]int{
 	"delegate":    17_680,
 	"history":     355,
-	"jobs":        15_690,
+	"jobs":        15_720,
 	"localdb":     1_150,
 	"lockedread":  14_720,
 	"mutex":       13_660,
@@ -24,6 +24,6 @@ var limits = map[string]int{
 // testsLimit are the lines of tests of all modules, which somebody has to read too: today's
 // figure. No two of them are one text; what a table over types or packages can say once is
 // to be said there, and shown by internal/suite/mutants not to find less.
-const testsLimit = 80_700
+const testsLimit = 80_800
 
 const margin = 0.03

@@ -71,8 +71,8 @@ func (q *Queue[J]) Dead(ctx context.Context, resource string) iter.Seq2[Dead[J],
 }
 
 // Requeue puts a dead letter at the end of its resource's line, with all its
-// attempts before it. ErrNotFound if there is no dead letter with this id. Two
-// requests.
+// attempts before it. ErrNotFound if there is no dead letter with this id, ErrConflict if it
+// was requeued and has died again meanwhile. Two requests.
 func (q calls) Requeue(ctx context.Context, resource, id string) error {
 	place := q.s.nextPlace(newLot())
 	trace := ddb.Item{}
@@ -89,8 +89,8 @@ func (q calls) Requeue(ctx context.Context, resource, id string) error {
 	return err
 }
 
-// Discard removes a dead letter, also one that cannot be read. ErrNotFound if there is none
-// with this id. Two requests.
+// Discard removes a dead letter, also one that cannot be read. Errors and requests as of
+// Requeue.
 func (q calls) Discard(ctx context.Context, resource, id string) error {
 	return q.s.takeDeadLetter(ctx, resource, id, func(c *change, j jobRow) {
 		q.s.unmark(c, resource, j)
@@ -128,6 +128,9 @@ func (s *store) takeDeadLetter(ctx context.Context, resource, id string, more fu
 	more(&c, j)
 	res := s.submitFor(ctx, resource, c, key, func(row ddb.Item) bool { return len(row) > 0 && ddb.Equal(row[aDied], j.row[aDied]) })
 	if res.Outcome == ddb.Condition && res.Clean && !res.Unjudged {
+		if len(res.Images[0].Item) > 0 {
+			return fmt.Errorf("%w: dead letter %q of resource %q was requeued, and has died again", repo.ErrConflict, id, resource)
+		}
 		return missing // somebody else was faster
 	}
 	if res.Outcome == ddb.Condition && trace != nil && s.wasMade(ctx, trace) {

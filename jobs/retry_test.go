@@ -1,6 +1,7 @@
 package jobs_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -150,4 +151,31 @@ func TestAFailureDoesNotPutOffWhatComesLater(t *testing.T) {
 	_, err := s.Next(t.Context(), "staging")
 	rig.Is(t, err, jobs.ErrNoWork) // the failed one is not due for an hour
 	wantResource(t, s, "staging", 1, 0, 0)
+}
+
+// Of a letter that was requeued and has died again since it was read nobody is told that it is
+// not there.
+func TestALetterThatDiesAgainMeanwhile(t *testing.T) {
+	b := newBench(t)
+	cfg := jobs.Config{Retry: jobs.Retry{Attempts: 1}}
+	s, other := b.open(t, cfg), bench{b.Peer()}.open(t, cfg)
+	id := put(t, s, "staging", deploy{})
+	fail := func() {
+		rig.Is(t, rig.Must(other.Next(t.Context(), "staging"))(t).Fail(t.Context(), nil))
+	}
+	fail()
+	for _, call := range []func(context.Context, string, string) error{s.Requeue, s.Discard} {
+		quick := false
+		b.Faults(func(operation string, _ int, _ []byte) fault.Kind {
+			if operation == "TransactWriteItems" && !quick {
+				quick = true
+				rig.Is(t, other.Requeue(t.Context(), "staging", id))
+				fail()
+			}
+			return fault.None
+		})
+		rig.Is(t, call(t.Context(), "staging", id), repo.ErrConflict)
+		wantResource(t, s, "staging", 0, 0, 1)
+	}
+	rig.Is(t, s.Discard(t.Context(), "staging", id))
 }

@@ -73,7 +73,7 @@ func (f *deadFlags) many(ctx context.Context, c *console, all *work, what string
 		case err == nil:
 			ended.Done = append(ended.Done, d.ID)
 			continue
-		case errors.Is(err, repo.ErrNotFound):
+		case errors.Is(err, repo.ErrNotFound), errors.Is(err, repo.ErrConflict):
 			ended.Gone = append(ended.Gone, d.ID)
 			continue
 		}

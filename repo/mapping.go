@@ -31,7 +31,7 @@ func newMapping(client Client, name string, typ reflect.Type, cfg TableConfig) (
 	if err != nil {
 		return nil, err
 	}
-	keys.core.Shares = sharesValues(typ, map[reflect.Type]bool{})
+	keys.core.Shares = c.sharesValues(typ, map[reflect.Type]bool{})
 	known := append([]string{s.pk.name}, s.mapped...)
 	if s.sk.name != "" {
 		known = append(known, s.sk.name)

@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"encoding"
 	"reflect"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
@@ -10,12 +11,15 @@ import (
 var (
 	unmarshaler = reflect.TypeFor[attributevalue.Unmarshaler]()
 	anyValue    = reflect.TypeFor[types.AttributeValue]()
+	toBytes     = reflect.TypeFor[encoding.BinaryMarshaler]()
+	fromBytes   = reflect.TypeFor[encoding.BinaryUnmarshaler]()
 )
 
 // sharesValues reports whether a decoded T may keep parts of the values that it
 // was decoded from, or encode to what it keeps: where it decodes or encodes
-// itself. The decoder of the SDK copies.
-func sharesValues(t reflect.Type, seen map[reflect.Type]bool) bool {
+// itself. The decoder of the SDK copies, and so does its encoder, but what MarshalBinary
+// returns it takes as it is.
+func (c *codec) sharesValues(t reflect.Type, seen map[reflect.Type]bool) bool {
 	if seen[t] {
 		return false
 	}
@@ -23,7 +27,11 @@ func sharesValues(t reflect.Type, seen map[reflect.Type]bool) bool {
 	if t == timeType || t == unixTimeType {
 		return false
 	}
-	for _, i := range []reflect.Type{unmarshaler, marshaler, anyValue} {
+	own := []reflect.Type{unmarshaler, marshaler, anyValue}
+	if c.texts {
+		own = append(own, toBytes, fromBytes)
+	}
+	for _, i := range own {
 		if t.Implements(i) || reflect.PointerTo(t).Implements(i) {
 			return true
 		}
@@ -32,12 +40,12 @@ func sharesValues(t reflect.Type, seen map[reflect.Type]bool) bool {
 	case reflect.Interface:
 		return true // what it holds may encode itself
 	case reflect.Pointer, reflect.Slice, reflect.Array:
-		return sharesValues(t.Elem(), seen)
+		return c.sharesValues(t.Elem(), seen)
 	case reflect.Map:
-		return sharesValues(t.Key(), seen) || sharesValues(t.Elem(), seen)
+		return c.sharesValues(t.Key(), seen) || c.sharesValues(t.Elem(), seen)
 	case reflect.Struct:
 		for i := range t.NumField() {
-			if sharesValues(t.Field(i).Type, seen) {
+			if c.sharesValues(t.Field(i).Type, seen) {
 				return true
 			}
 		}

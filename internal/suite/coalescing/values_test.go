@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/fixture"
@@ -122,5 +123,34 @@ func TestAChangeInPlaceIsWritten(t *testing.T) {
 				t.Errorf("told %q, version %d; stored %q, version %d", told.text(), told.Version, got.text(), got.Version)
 			}
 		})
+	}
+}
+
+// bits encodes itself to the very bytes that it keeps, and keeps what it is decoded from.
+type bits struct{ b []byte }
+
+func (b bits) MarshalBinary() ([]byte, error)       { return b.b, nil }
+func (b *bits) UnmarshalBinary(stored []byte) error { b.b = stored; return nil }
+
+type bitmap struct {
+	ID      string `dynamodbav:"id" repo:"pk"`
+	Seq     int    `dynamodbav:"seq" repo:"sk"`
+	Bits    bits   `dynamodbav:"bits"`
+	Version int64  `dynamodbav:"version" repo:"version"`
+}
+
+// The same of a type that encodes itself to bytes by package encoding.
+func TestAChangeInPlaceOfBytesIsWritten(t *testing.T) {
+	w := fixture.New(t)
+	table := rig.Must(repo.NewTable[bitmap](w.Client, w.Table, repo.TableConfig{
+		EncoderOptions: func(o *attributevalue.EncoderOptions) { o.UseEncodingMarshalers = true },
+		DecoderOptions: func(o *attributevalue.DecoderOptions) { o.UseEncodingUnmarshalers = true },
+	}))(t)
+	r := rig.Must(optimistic.New(table, optimistic.Config{Warm: 10}))(t)
+	rig.Must(r.Create(t.Context(), bitmap{ID: "hot", Seq: 1, Bits: bits{[]byte("good")}}))(t)
+	set := func(_ context.Context, b *bitmap) error { b.Bits.b[0] = 'f'; return nil }
+	told := rig.Must(r.Update(t.Context(), fixture.HotKey, set))(t)
+	if got := rig.Must(r.Get(t.Context(), fixture.HotKey))(t); string(got.Bits.b) != "food" || got.Version != 2 || told.Version != 2 {
+		t.Errorf("told %q, version %d; stored %q, version %d", told.Bits.b, told.Version, got.Bits.b, got.Version)
 	}
 }

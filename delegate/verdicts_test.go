@@ -9,9 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/dynahold/dynahold/delegate"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/once"
+	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -76,6 +79,36 @@ func TestWhatACommandDoesWrong(t *testing.T) {
 				t.Errorf("%d are left", got)
 			}
 		})
+	}
+}
+
+// fragile ends the goroutine in which it is decoded.
+type fragile struct{}
+
+func (*fragile) UnmarshalDynamoDBAttributeValue(types.AttributeValue) error {
+	runtime.Goexit()
+	return nil
+}
+
+// A type that ended the goroutine in which it was decoded left all callers at its item without
+// an answer, also those who came behind.
+func TestAnItemThatEndsItsGoroutine(t *testing.T) {
+	type breakable struct {
+		Shop    string  `dynamodbav:"shop" repo:"pk"`
+		ID      string  `dynamodbav:"id" repo:"sk"`
+		Stock   fragile `dynamodbav:"stock"`
+		Version int64   `dynamodbav:"version" repo:"version"`
+	}
+	b := rig.New(t)
+	rig.Must(open(t, b).items.Create(t.Context(), product{Shop: "s", ID: "apple", Stock: 10}))(t)
+	items := rig.Must(optimistic.New(rig.Must(repo.NewTable[breakable](b.Client, b.Table, repo.TableConfig{}))(t), optimistic.Config{}))(t)
+	all := rig.Must(delegate.New(items, delegate.Config{}))(t)
+	call := rig.Must(delegate.Command(all, "x", func(context.Context, *breakable, int) (int, error) { return 0, nil }))(t)
+	for range 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
+		_, err := call.Do(ctx, apple, 0)
+		cancel()
+		rig.Is(t, err, repo.ErrSchema)
 	}
 }
 

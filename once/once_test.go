@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -422,18 +423,31 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// rash is a result whose encoding panics.
-type rash struct{}
+// rash is a result whose encoding panics, or ends its goroutine.
+type rash struct{ Ends bool }
 
-func (rash) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) { panic("rash") }
+func (r rash) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
+	if r.Ends {
+		runtime.Goexit()
+	}
+	panic("rash")
+}
 
 // A result whose encoding panics is not kept. The operation is completed: it does not run
 // again, and nobody waits for it any more.
 func TestPanicOfAnEncoder(t *testing.T) {
 	s := newStore(t)
-	_, err := once.Do(t.Context(), s.Store, "order", func(context.Context, once.Run) (rash, error) { return rash{}, nil })
-	rig.Is(t, err, once.ErrNoResult, repo.ErrSchema)
-	quick := s.open(t, s.Client, once.Config{Wait: repo.Wait{Attempts: 1}})
-	_, err = once.Do(t.Context(), quick, "order", never(t))
-	rig.Is(t, err, once.ErrNoResult)
+	for id, result := range map[string]rash{"panics": {}, "ends": {true}} {
+		var err error
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_, err = once.Do(t.Context(), s.Store, id, func(context.Context, once.Run) (rash, error) { return result, nil })
+		}()
+		<-ended
+		rig.Is(t, err, once.ErrNoResult, repo.ErrSchema)
+		quick := s.open(t, s.Client, once.Config{Wait: repo.Wait{Attempts: 1}})
+		_, err = once.Do(t.Context(), quick, id, never(t))
+		rig.Is(t, err, once.ErrNoResult)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/goroutine"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/redact"
 	"github.com/dynahold/dynahold/repo"
@@ -99,13 +100,26 @@ const maxResult = 396 << 10
 
 // keep is a result as it is kept, and as all callers get it, the first one too: so it
 // comes back as others read it, or nobody is given it for theirs.
+//
+// What fn has done is done: it must not run again, also where the type panics, or ends its
+// goroutine.
 func (c *coding) keep(result reflect.Value) (kept types.AttributeValue, read reflect.Value, why *unkept) {
+	ended := goroutine.Apart(func() {
+		defer func() {
+			if p := recover(); p != nil {
+				kept, why = nil, unlike("%T cannot be encoded or decoded: %v", result.Interface(), redact.Panic(p))
+			}
+		}()
+		kept, read, why = c.tryToKeep(result)
+	})
+	if ended != nil {
+		return nil, read, unlike("%T cannot be encoded or decoded: %v", result.Interface(), ended)
+	}
+	return kept, read, why
+}
+
+func (c *coding) tryToKeep(result reflect.Value) (kept types.AttributeValue, read reflect.Value, why *unkept) {
 	value := result.Interface()
-	defer func() { // what fn has done is done: it must not run again
-		if p := recover(); p != nil {
-			kept, why = nil, unlike("%T cannot be encoded or decoded: %v", value, redact.Panic(p))
-		}
-	}()
 	if c.facts(result.Type()).endless && c.deeper(result, maxSteps) {
 		return nil, read, unlike("it has more than %d levels", maxLevels)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/goroutine"
 	"github.com/dynahold/dynahold/internal/redact"
 	"github.com/dynahold/dynahold/internal/stored"
 )
@@ -30,18 +31,34 @@ func (t *mapping) Encode(item any) (ddb.Item, error) {
 	return t.own(raw), nil
 }
 
-// encoded names the error of an encoding, or its panic: a type that encodes itself may
-// panic, and not only in its user's goroutine.
+// encoded names the error of an encoding.
 func (t *mapping) encoded(encode func() (ddb.Item, error)) (raw ddb.Item, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: encoding %v: %w", ErrSchema, t.typ, redact.Panic(p))
-		}
-	}()
-	if raw, err = encode(); err != nil {
+	if err = t.contained(func() (err error) { raw, err = encode(); return err }); err != nil {
 		return nil, fmt.Errorf("%w: encoding %v: %w", ErrSchema, t.typ, err)
 	}
 	return raw, nil
+}
+
+// contained codes an item. A type that codes itself may panic, or end its goroutine, and not
+// only its user's: one that holds a lock, or for which others wait. The decoder panics, too:
+// on bytes that are longer than the array they are for.
+func (t *mapping) contained(code func() error) (err error) {
+	caught := func() {
+		defer func() {
+			if p := recover(); p != nil {
+				err = redact.Panic(p)
+			}
+		}()
+		err = code()
+	}
+	if !t.core.Shares && !t.codec.texts {
+		caught()
+		return err
+	}
+	if ended := goroutine.Apart(caught); ended != nil {
+		return ended
+	}
+	return err
 }
 
 // own copies an image of which a type that codes itself may share parts: what
@@ -188,17 +205,17 @@ func (t *mapping) decode(raw ddb.Item) (item any, err error) {
 
 // decodeBare is decode of an item with a bare key. Its error may have values.
 func (t *mapping) decodeBare(raw ddb.Item) (item any, err error) {
-	// The decoder panics on some values, such as bytes that are longer than
-	// the array they are for.
-	defer func() {
-		if p := recover(); p != nil {
-			item, err = nil, redact.Panic(p)
-		}
-	}()
 	made := reflect.New(t.typ)
+	if err = t.contained(func() error { return t.decodeTo(made, raw) }); err != nil {
+		return nil, err
+	}
+	return made.Interface(), nil
+}
+
+func (t *mapping) decodeTo(made reflect.Value, raw ddb.Item) error {
 	if t.plan != nil {
 		if t.plan.decode(raw, made.Elem()) {
-			return made.Interface(), nil
+			return nil
 		}
 		made.Elem().SetZero()
 	}
@@ -210,5 +227,5 @@ func (t *mapping) decodeBare(raw ddb.Item) (item any, err error) {
 			known[name] = v
 		}
 	}
-	return made.Interface(), t.codec.decodeItem(known, made.Interface())
+	return t.codec.decodeItem(known, made.Interface())
 }

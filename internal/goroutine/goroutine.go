@@ -1,8 +1,9 @@
-// Package goroutine tells goroutines apart.
+// Package goroutine tells goroutines apart, and what ends one from what waits for it.
 package goroutine
 
 import (
 	"bytes"
+	"errors"
 	"runtime"
 	"strconv"
 )
@@ -16,4 +17,20 @@ func Number() int64 {
 	number, _, _ := bytes.Cut(bytes.TrimPrefix(text, []byte("goroutine ")), []byte(" "))
 	n, _ := strconv.ParseInt(string(number), 10, 64)
 	return n
+}
+
+// ErrEnded says that what was called has ended its goroutine, as a test does by FailNow.
+var ErrEnded = errors.New("it has ended its goroutine")
+
+// Apart runs what calls functions of the program in a goroutine of its own, where others wait
+// for what comes behind it: ErrEnded if such a function has ended that. A panic is not caught.
+func Apart(do func()) error {
+	over, err := make(chan struct{}), ErrEnded
+	go func() {
+		defer close(over)
+		do()
+		err = nil
+	}()
+	<-over
+	return err
 }

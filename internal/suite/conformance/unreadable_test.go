@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -126,5 +127,67 @@ func TestForeignAttributesThatDifferInCase(t *testing.T) {
 		if got := rig.Must(w.Items(t, w.Client).Get(t.Context(), fixture.Key))(t); got.Balance != 1 {
 			t.Fatalf("balance read as %d", got.Balance)
 		}
+	}
+}
+
+// fragile ends the goroutine in which it is coded, as a test does by FailNow.
+type fragile struct{ S string }
+
+func (f fragile) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
+	if f.S == "unwritten" {
+		runtime.Goexit()
+	}
+	return &types.AttributeValueMemberS{Value: f.S}, nil
+}
+
+func (f *fragile) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error {
+	if f.S = av.(*types.AttributeValueMemberS).Value; f.S == "unread" {
+		runtime.Goexit()
+	}
+	return nil
+}
+
+type breakable struct {
+	ID      string  `dynamodbav:"id" repo:"pk"`
+	Seq     int     `dynamodbav:"seq" repo:"sk"`
+	Field   fragile `dynamodbav:"field"`
+	At      int64   `dynamodbav:"at" repo:"eventtime"`
+	Version int64   `dynamodbav:"version" repo:"version"`
+}
+
+// A type that ended the goroutine in which it was coded kept the lock of its item, or left
+// all who had joined its write, and all who came behind them, without an answer.
+func TestATypeThatEndsItsGoroutine(t *testing.T) {
+	for _, s := range fixture.StrategiesOf[breakable]() {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			w := fixture.New(t)
+			r := s.Open(t, rig.Must(repo.NewTable[breakable](w.Client, w.Table, repo.TableConfig{}))(t))
+			rig.Must(r.Create(t.Context(), breakable{ID: "p", Seq: 1, Field: fragile{"good"}, At: 1}))(t)
+			set := func(to string) (err error) {
+				ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
+				defer cancel()
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					err = repo.ErrOutcomeUnknown
+					_, err = r.Update(ctx, fixture.Key, func(_ context.Context, b *breakable) error { b.At, b.Field.S = b.At+1, to; return nil })
+				}()
+				<-ended
+				return err
+			}
+			rig.Is(t, set("unwritten"), repo.ErrSchema)
+			rig.Is(t, set("better"))
+			if raw := w.Raw(t, fixture.Key); raw["lockedBy"] != nil {
+				t.Errorf("stored %v", raw)
+			}
+			rig.Is(t, set("unread"))
+			for range 2 {
+				rig.Is(t, set("good"), repo.ErrSchema)
+			}
+			if raw := w.Raw(t, fixture.Key); raw["lockedBy"] != nil {
+				t.Errorf("stored %v", raw)
+			}
+		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/delegation"
+	"github.com/dynahold/dynahold/internal/goroutine"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -105,7 +106,26 @@ func (l *line) work() {
 			continue
 		}
 		answered = len(b.callers)
-		l.change(b)
+		if ended := goroutine.Apart(func() { l.change(b) }); ended != nil {
+			l.abandoned(ended)
+		}
+	}
+}
+
+// abandoned gives those their verdict at whose change the client, or another function of the
+// program, has ended the goroutine: nobody knows.
+func (l *line) abandoned(why error) {
+	l.e.mu.Lock()
+	b := l.inside
+	begun := slices.DeleteFunc(slices.Clone(b.callers), func(c *caller) bool { return slices.Contains(l.waiting, c) })
+	l.e.mu.Unlock()
+	l.slot = "" // whatever lies there is nobody's
+	b.over()
+	for _, c := range begun {
+		select {
+		case c.end <- verdict{err: lock.UnknownOutcome(l.e.core.Table, l.key, why)}:
+		default: // it has one
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/delegation"
+	"github.com/dynahold/dynahold/internal/goroutine"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
@@ -120,10 +121,10 @@ func (l *line) await(b *batch, d delegation.Evidence) (decided bool, image ddb.I
 				inRow := w.rows && w.begun%4 != 3
 				w.begun, w.under = w.begun+1, w.under+1
 				all.Go(func() {
-					began := time.Now()
-					found := w.fetch(ctx, inRow)
+					began, found := time.Now(), look{err: goroutine.ErrEnded}
+					defer func() { w.results <- found }()
+					found = w.fetch(ctx, inRow)
 					found.took = time.Since(began)
-					w.results <- found
 				})
 			}
 			timer.Reset(min(latest, soonest+time.Duration(w.begun/2)*time.Millisecond))

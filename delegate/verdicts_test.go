@@ -5,13 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/delegate"
+	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/once"
 	"github.com/dynahold/dynahold/optimistic"
@@ -110,6 +114,51 @@ func TestAnItemThatEndsItsGoroutine(t *testing.T) {
 		cancel()
 		rig.Is(t, err, repo.ErrSchema)
 	}
+}
+
+// quitter is a network that ends the goroutine of one request, as a test's does by FailNow.
+type quitter struct {
+	next fault.Doer
+	left atomic.Int64 // requests until then
+}
+
+func (q *quitter) Do(req *http.Request) (*http.Response, error) {
+	if q.left.Add(-1) == -1 {
+		runtime.Goexit()
+	}
+	return q.next.Do(req)
+}
+
+// A client that ended the goroutine in which it was called did, too: with each request of a
+// call alone, and of calls beside another leader.
+func TestAClientThatEndsItsGoroutine(t *testing.T) {
+	b, first := withList(t)
+	net := &quitter{next: http.DefaultClient}
+	net.left.Store(-1)
+	ending := start(t, rig.Client(rig.Over(net)), b.Table)
+	seen := newAudit()
+	for n := range 24 {
+		var all sync.WaitGroup
+		for i, p := range []*process{first, ending, ending} {
+			if n < 4 && i != 1 {
+				continue // nobody else is there
+			}
+			if i == 1 {
+				net.left.Store(int64(n))
+			}
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
+				defer cancel()
+				op := fmt.Sprintf("%d.%d-", n, i)
+				_, err := p.add.Do(ctx, key, op)
+				if seen.record(op, err); ctx.Err() != nil {
+					t.Errorf("request %d: call %d has waited: %v", n, i, err)
+				}
+			})
+		}
+		all.Wait()
+	}
+	seen.check(t, rig.Must(first.items.Get(t.Context(), key))(t).Ops)
 }
 
 // A command that has called something else, and returns the error of that, has refused: that

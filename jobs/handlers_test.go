@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/repo"
@@ -207,5 +209,40 @@ func TestAHandlerThatEndsItsGoroutine(t *testing.T) {
 		return nil
 	}))
 	wantResource(t, s, "staging", 0, 0, 1)
+	audit(t, s)
+}
+
+// quitter ends the goroutine in which its first transaction is sent.
+type quitter struct {
+	*dynamodb.Client
+	sent atomic.Int64
+}
+
+func (q *quitter) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	if q.sent.Add(1) == 1 {
+		runtime.Goexit()
+	}
+	return q.Client.TransactWriteItems(ctx, in, o...)
+}
+
+// A client that ended the goroutine in which it was called left all callers at the resource
+// without an answer, also behind the end of their contexts.
+func TestAClientThatEndsItsGoroutine(t *testing.T) {
+	b := newBench(t)
+	enqueue(t, b.open(t, jobs.Config{}), "staging", 1)
+	s := rig.Must(jobs.New[deploy](&quitter{Client: b.Client}, b.Table, jobs.Config{Lease: 3 * time.Second, ClockSkew: -1}))(t)
+	started := make(chan *jobs.Job[deploy], 1)
+	go func() {
+		if _, err := s.Next(t.Context(), "staging"); err == nil {
+			t.Error("the start had an answer")
+		}
+		started <- rig.Must(s.Next(t.Context(), "staging"))(t)
+	}()
+	select {
+	case job := <-started:
+		rig.Is(t, job.Done(t.Context()))
+	case <-time.After(rig.Patience):
+		t.Fatal("Next waits")
+	}
 	audit(t, s)
 }

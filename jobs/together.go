@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/goroutine"
 	"github.com/dynahold/dynahold/internal/resources"
 	"github.com/dynahold/dynahold/internal/telemetry"
 )
@@ -218,7 +219,10 @@ func (s *store) send(ctx context.Context, resource string, st *localResource, f 
 			return
 		}
 		opt := ddb.Options{NoGrace: true, Conflicts: true, Holding: true}
-		res := s.table.Core.Transact(ctx, s.client, opt, writes...)
+		var res ddb.Result
+		if ended := goroutine.Apart(func() { res = s.table.Core.Transact(ctx, s.client, opt, writes...) }); ended != nil {
+			res = ddb.Result{Outcome: ddb.Unknown, Err: ended}
+		}
 		if res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
 			conflicts++
 			if all = givenWay(all, conflicts, res); len(all) == 0 {

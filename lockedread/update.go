@@ -6,6 +6,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/combine"
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/goroutine"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
@@ -84,7 +85,14 @@ func (l *locker) lead(key repo.Key, raw ddb.Item, p *local.Place, first *combine
 }
 
 // commit runs a group under the lock.
-func (l *locker) commit(key repo.Key, raw ddb.Item, p *local.Place, b *combine.Group, create bool) error {
+func (l *locker) commit(key repo.Key, raw ddb.Item, p *local.Place, b *combine.Group, create bool) (err error) {
+	if ended := goroutine.Apart(func() { err = l.underLock(key, raw, p, b, create) }); ended != nil {
+		err = lock.NoVerdict(ended)
+	}
+	return err
+}
+
+func (l *locker) underLock(key repo.Key, raw ddb.Item, p *local.Place, b *combine.Group, create bool) error {
 	turn, err := l.line.Take(b.Context(), key, raw, lock.Request{Stub: create}, p)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/combine"
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/goroutine"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/telemetry"
@@ -188,7 +189,12 @@ func (o *call) lead(first *combine.Participant) {
 
 // all runs a group, and those of its parts that must be alone, to their end.
 func (o *call) all(b *combine.Group, create bool, from ddb.Item) (after ddb.Item) {
-	_, after, err := o.run(b.Context(), from, typed.Request{Create: create, Edit: b.Edit, Made: b.Made, Begin: b.Begin, Count: b.Count})
+	var err error
+	if ended := goroutine.Apart(func() {
+		_, after, err = o.run(b.Context(), from, typed.Request{Create: create, Edit: b.Edit, Made: b.Made, Begin: b.Begin, Count: b.Count})
+	}); ended != nil {
+		err = lock.NoVerdict(ended)
+	}
 	if errors.Is(err, repo.ErrOutcomeUnknown) {
 		after = nil
 	}

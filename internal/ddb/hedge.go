@@ -5,6 +5,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/dynahold/dynahold/internal/goroutine"
 )
 
 // Hedge sends a write once more, with the same bytes, when its attempt has had no answer
@@ -71,8 +73,9 @@ func (c *call) hedged(ctx context.Context) (seen sight, item Item, err error) {
 	send := func(a *attempt) {
 		underWay++
 		go func() {
-			item, err := c.do(ctx, a)
-			answers <- answered{a, item, err}
+			got := answered{a, nil, goroutine.ErrEnded}
+			defer func() { answers <- got }()
+			got.item, got.err = c.do(ctx, a)
 		}()
 	}
 	defer func() {

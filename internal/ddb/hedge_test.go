@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -32,6 +33,7 @@ var (
 	no        = reply{10 * time.Millisecond, http.StatusBadRequest, `{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException","Item":{"id":{"S":"p"}}}`}
 	gone      = reply{10 * time.Millisecond, http.StatusBadRequest, `{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException"}`}
 	broken    = reply{10 * time.Millisecond, http.StatusInternalServerError, `{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError"}`}
+	ends      = reply{after: 10 * time.Millisecond} // its goroutine
 	throttled = reply{10 * time.Millisecond, http.StatusBadRequest, `{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException"}`}
 )
 
@@ -53,6 +55,9 @@ func (s *scripted) Do(req *http.Request) (*http.Response, error) {
 		s.ended++
 		s.mu.Unlock()
 		return nil, req.Context().Err()
+	}
+	if r.status == 0 {
+		runtime.Goexit()
 	}
 	header := http.Header{"Content-Type": {"application/x-amz-json-1.0"}, "X-Amzn-Requestid": {"r"}}
 	return &http.Response{StatusCode: r.status, Header: header, Body: io.NopCloser(strings.NewReader(r.text)), Request: req}, nil
@@ -80,6 +85,7 @@ func TestHedges(t *testing.T) {
 		"the second is throttled":            {[]reply{{after * 3, no.status, no.text}, throttled}, 2, ddb.Condition, true, after * 3, 0},
 		"both are throttled":                 {[]reply{{after * 2, throttled.status, throttled.text}, throttled}, 2, ddb.Refused, true, after * 2, 0},
 		"the second has failed":              {[]reply{{after * 3, no.status, no.text}, broken}, 2, ddb.Condition, false, after * 3, 0},
+		"the first ends its goroutine":       {[]reply{ends}, 1, ddb.Unknown, false, 10 * time.Millisecond, 0},
 		"both have failed":                   {[]reply{{after * 3, broken.status, broken.text}, broken}, 2, ddb.Unknown, false, after * 3, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

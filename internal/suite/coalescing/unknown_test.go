@@ -3,6 +3,7 @@ package coalescing_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync/atomic"
 	"testing"
 
@@ -22,6 +23,45 @@ func writesData(in *dynamodb.UpdateItemInput) bool {
 		}
 	}
 	return false
+}
+
+// A client that ended the goroutine in which it was called, as a test's does by FailNow, left
+// all callers whose changes it was to write without an answer.
+func TestAClientThatEndsItsGoroutine(t *testing.T) {
+	for _, s := range fixture.Combining() {
+		t.Run(s.Name, func(t *testing.T) {
+			w, h := fixture.NewWith(t, fixture.HotKey)
+			var data atomic.Int64
+			h.Update = func(_ int, in *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
+				if writesData(in) && data.Add(1) == 1 {
+					runtime.Goexit()
+				}
+				return send()
+			}
+			r := s.Open(t, w, h)
+			var written atomic.Int64
+			change := func(c *fixture.Callers) {
+				ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
+				defer cancel()
+				_, err := r.Update(ctx, fixture.HotKey, func(_ context.Context, a *fixture.Account) error { a.Balance++; c.First(); return nil })
+				if err == nil {
+					written.Add(1)
+				} else if !errors.Is(err, repo.ErrOutcomeUnknown) || ctx.Err() != nil {
+					t.Error(err)
+				}
+			}
+			c := fixture.CallersBehind(change)
+			for range 3 {
+				c.Done.Go(func() { change(c) })
+			}
+			c.Gathered(t, 3)
+			c.Done.Wait()
+			change(c)
+			if got := rig.Must(r.Get(t.Context(), fixture.HotKey))(t); got.Balance < 1 || got.Balance != written.Load() {
+				t.Errorf("%d were told that they had written; stored %+v", written.Load(), got)
+			}
+		})
+	}
 }
 
 // A batch that was applied, whose answer was lost, and whose repetition the

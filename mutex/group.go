@@ -46,18 +46,24 @@ func (l *Locker) LockAll(ctx context.Context, names ...any) (*Group, error) {
 // errLostOne: a lock was lost while another was waited for.
 var errLostOne = errors.New("a lock was lost while the others were taken")
 
-func (l *Locker) lockAll(ctx context.Context, keys []repo.Key) (*Group, error) {
-	g := &Group{}
+func (l *Locker) lockAll(ctx context.Context, keys []repo.Key) (_ *Group, err error) {
+	g, taken := &Group{}, false
+	defer func() {
+		if !taken { // also if the client panics
+			err = errors.Join(err, g.abandon(ctx))
+		}
+	}()
 	for _, key := range keys {
 		lock, err := l.lockNext(ctx, g, key)
 		if err != nil {
-			return nil, errors.Join(err, g.abandon(ctx))
+			return nil, err
 		}
 		g.locks = append(g.locks, lock)
 	}
 	if err := g.refresh(ctx); err != nil {
-		return nil, errors.Join(err, g.abandon(ctx))
+		return nil, err
 	}
+	taken = true
 	all := nesting.Held(ctx)
 	for _, lock := range g.locks {
 		all = lock.inside(all)
@@ -80,6 +86,7 @@ func (l *Locker) lockNext(ctx context.Context, g *Group, key repo.Key) (*Lock, e
 		return l.Lock(ctx, key)
 	}
 	wait, stop := context.WithCancelCause(ctx)
+	defer stop(nil) // also if the client panics
 	kept := make(chan error, 1)
 	go func() {
 		err := g.keep(wait)

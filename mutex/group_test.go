@@ -11,6 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/mutex"
@@ -286,4 +289,28 @@ func TestCloseReportsEachLockThatItCouldNotFree(t *testing.T) {
 			t.Errorf("token %d after %d", next, token)
 		}
 	}
+}
+
+// A client that panicked while one of several locks was taken left the others held: those that
+// have no end until somebody broke them, the others extended as long as the context lasted.
+func TestAClientThatPanicsWhileSeveralAreTaken(t *testing.T) {
+	eachMode(t, func(t *testing.T, b bench, cfg mutex.Config) {
+		h := &rig.Intercept{Client: b.Client}
+		h.Update = func(_ int, in *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
+			if name, _ := in.Key["name"].(*types.AttributeValueMemberS); name.Value == "b" {
+				panic("boom")
+			}
+			return send()
+		}
+		l := rig.Must(mutex.New(h, b.Table, cfg))(t)
+		func() {
+			defer func() {
+				if p := recover(); p != "boom" {
+					t.Errorf("recovered %v", p)
+				}
+			}()
+			_, _ = l.LockAll(t.Context(), "a", "b")
+		}()
+		rig.Is(t, lock(t, b.locker(t, cfg), "a").Unlock(t.Context()))
+	})
 }

@@ -8,7 +8,7 @@ var limits = map[string]int{
 	"jobs":        15_740,
 	"localdb":     1_150,
 	"lockedread":  14_770,
-	"mutex":       13_700,
+	"mutex":       13_720,
 	"nolock":      20_000,
 	"once":        13_290,
 	"optimistic":  20_910,

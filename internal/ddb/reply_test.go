@@ -74,7 +74,7 @@ func TestRepliesThatAreNotWhole(t *testing.T) {
 				t.Fatal(item, err)
 			}
 			write := b.add(name)
-			write.ReturnValues = types.ReturnValueUpdatedNew
+			write.ReturnValues = types.ReturnValueAllNew
 			b.check(t, name, in, s.Update(t.Context(), write, ddb.Options{}), ending{ddb.Condition, false, 3, "1"})
 			a.n = 0
 			item, err := s.Get(t.Context(), ddb.Item{"id": ddb.Text(name)})

@@ -51,18 +51,8 @@ func (t *Table) Transact(ctx context.Context, client Transactor, opt Options, wr
 // tablesOf are the tables that a transaction touches.
 func tablesOf(writes []types.TransactWriteItem) (names []string) {
 	for _, w := range writes {
-		var name *string
-		switch {
-		case w.Update != nil:
-			name = w.Update.TableName
-		case w.Put != nil:
-			name = w.Put.TableName
-		case w.Delete != nil:
-			name = w.Delete.TableName
-		case w.ConditionCheck != nil:
-			name = w.ConditionCheck.TableName
-		}
-		if name := aws.ToString(name); !slices.Contains(names, name) {
+		table, _ := partOf(w)
+		if name := aws.ToString(table); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

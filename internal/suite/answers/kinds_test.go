@@ -75,7 +75,8 @@ var kinds = []kind{
 	{name: "cancelled, no reasons", status: 400, header: xjson, marked: true, body: `{"__type":"` + own + `TransactionCanceledException","CancellationReasons":[]}`},
 	{name: "cancelled, for nothing", status: 400, header: xjson, marked: true, of: cancelled("None")},
 	{name: "cancelled, for a reason that there is not", status: 400, header: xjson, marked: true, of: cancelled("QuotaExceeded")},
-	{name: "condition failed, on another item", status: 400, header: xjson, marked: true, of: another},
+	{name: "condition failed, on another item", status: 400, header: xjson, marked: true, of: refusedBy(another)},
+	{name: "condition failed, on an item of another table", status: 400, header: xjson, marked: true, of: refusedBy(elsewhere)},
 	{name: "200 page", status: 200, header: html, body: page},
 	{name: "200, nothing", status: 200, header: xjson},
 	{name: "200, empty object", status: 200, header: xjson, body: `{}`, known: true},
@@ -90,13 +91,20 @@ var kinds = []kind{
 
 // request is what a false answer takes from one.
 type request struct {
-	Key           map[string]map[string]string
-	TransactItems []map[string]struct{ Key map[string]map[string]string }
+	Key           item
+	TransactItems []map[string]struct{ Key item }
 }
+
+type item = map[string]map[string]string
 
 func requestOf(body []byte) (r request) {
 	_ = stdjson.Unmarshal(body, &r)
 	return r
+}
+
+func jsonOf(v any) string {
+	text, _ := stdjson.Marshal(v) // texts in maps
+	return string(text)
 }
 
 // cancels is a body with a reason for one item of a transaction, and none for the others.
@@ -112,27 +120,37 @@ func cancelled(code string) func(body []byte) string {
 	return func(body []byte) string { return cancels(len(requestOf(body).TransactItems), 0, `{"Code":"`+code+`"}`) }
 }
 
-// another is the body of a failed condition on an item with another key than was asked for.
-func another(body []byte) string {
-	sent := requestOf(body)
-	key, at := sent.Key, 0
-	for i, item := range sent.TransactItems {
-		for _, part := range item {
-			if part.Key != nil {
-				key, at = part.Key, i
+// another is an item with another key than was asked for.
+func another(key item) item {
+	other := item{}
+	for name, typed := range key {
+		for t := range typed {
+			other[name] = map[string]string{t: "7"} // a text, a number
+		}
+	}
+	return other
+}
+
+// elsewhere is an item of a table whose key has another name.
+func elsewhere(item) item { return item{"elsewhere": {"S": "7"}} }
+
+// refusedBy is the body of a failed condition on an item of those.
+func refusedBy(other func(key item) item) func(body []byte) string {
+	return func(body []byte) string {
+		sent := requestOf(body)
+		key, at := sent.Key, 0
+		for i, item := range sent.TransactItems {
+			for _, part := range item {
+				if part.Key != nil {
+					key, at = part.Key, i
+				}
 			}
 		}
-	}
-	for _, typed := range key {
-		for t := range typed {
-			typed[t] = "7" // a text, a number
+		if sent.TransactItems == nil {
+			return `{"__type":"` + own + `ConditionalCheckFailedException","Item":` + jsonOf(other(key)) + `}`
 		}
+		return cancels(len(sent.TransactItems), at, `{"Code":"ConditionalCheckFailed","Item":`+jsonOf(other(key))+`}`)
 	}
-	item, _ := stdjson.Marshal(key) // texts in maps
-	if sent.TransactItems == nil {
-		return `{"__type":"` + own + `ConditionalCheckFailedException","Item":` + string(item) + `}`
-	}
-	return cancels(len(sent.TransactItems), at, `{"Code":"ConditionalCheckFailed","Item":`+string(item)+`}`)
 }
 
 // answer makes it, of the request's body.

@@ -220,13 +220,14 @@ func (m *mailbox) get(ctx context.Context, base, slot string, how ddb.Options) (
 func (m *mailbox) look(ctx context.Context, base string, shard int) (all []mail, err error) {
 	w := m.table.NewWrite()
 	cond := w.Name(m.table.Partition) + " = :p"
-	consistent := true
+	consistent, of := true, keyValue(m.pk, base+strconv.Itoa(shard))
 	in := &dynamodb.QueryInput{
 		TableName: &m.table.Name, ConsistentRead: &consistent, KeyConditionExpression: &cond,
 		ExpressionAttributeNames:  map[string]string{w.Name(m.table.Partition): m.table.Partition},
-		ExpressionAttributeValues: ddb.Item{":p": keyValue(m.pk, base+strconv.Itoa(shard))},
+		ExpressionAttributeValues: ddb.Item{":p": of},
 	}
-	for row, err := range m.table.Pages(ctx, "Query", ddb.Options{Holding: true}, func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) (any, error) {
+	asked := ddb.Asked{Of: ddb.Item{m.table.Partition: of}, Sort: m.table.Sort}
+	for row, err := range m.table.Pages(ctx, "Query", ddb.Options{Holding: true}, asked, func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) (any, error) {
 		in.ExclusiveStartKey = start
 		return m.queries.Query(ctx, in, o)
 	}) {

@@ -64,7 +64,7 @@ func (l *Locker) List(ctx context.Context) iter.Seq2[Info, error] {
 			return l.client.Scan(ctx, in, o)
 		}
 		var unread unreadable
-		for row, err := range core.Pages(ctx, "Scan", ddb.Options{}, page) {
+		for row, err := range core.Pages(ctx, "Scan", ddb.Options{}, ddb.Asked{}, page) {
 			if err != nil {
 				yield(Info{}, err)
 				return

@@ -6,17 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 )
-
-// batchReader is what GetMany needs of *dynamodb.Client beside [Client].
-type batchReader interface {
-	BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error)
-}
 
 // maxBatch is how many items DynamoDB reads with one request.
 const maxBatch = 100
@@ -43,7 +36,7 @@ func (t *Table[T]) GetMany(ctx context.Context, keys ...Key) ([]*T, error) {
 
 // getMany returns nil for what is not there.
 func (t *mapping) getMany(ctx context.Context, keys []Key) ([]any, error) {
-	client, ok := t.client.(batchReader)
+	client, ok := t.client.(ddb.BatchReader)
 	if !ok {
 		return nil, fmt.Errorf("%w: the client has no method BatchGetItem: give it that of *dynamodb.Client", ErrConfig)
 	}
@@ -85,37 +78,28 @@ func (t *mapping) getMany(ctx context.Context, keys []Key) ([]any, error) {
 }
 
 // getBatch reads items until none is left over.
-func (t *mapping) getBatch(ctx context.Context, client batchReader, keys []map[string]types.AttributeValue, found map[string]ddb.Item) error {
+func (t *mapping) getBatch(ctx context.Context, client ddb.BatchReader, keys []map[string]types.AttributeValue, found map[string]ddb.Item) error {
 	pause := ddb.Backoff{Min: 20 * time.Millisecond, Max: time.Second}
 	for {
-		in := &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{t.core.Name: {Keys: keys, ConsistentRead: aws.Bool(true)}}}
-		out, err := ask(ctx, t.KeyTable, "BatchGetItem", client.BatchGetItem, in)
+		items, left, err := t.core.Batch(ctx, client, keys)
 		if err != nil {
 			return err
 		}
-		// An ARN is answered by the table's name: whatever table it is, it is the one.
-		read := 0
-		for _, items := range out.Responses {
-			for _, raw := range items {
-				t.core.Saw(raw)
-				found[t.core.KeyText(raw)] = raw
-				read++
-			}
+		for _, raw := range items {
+			t.core.Saw(raw)
+			found[t.core.KeyText(raw)] = raw
 		}
-		left := 0
-		for _, unread := range out.UnprocessedKeys {
-			keys, left = unread.Keys, len(unread.Keys)
-		}
-		if left == 0 {
+		keys = left
+		if len(left) == 0 {
 			return nil
 		}
-		if read == 0 {
+		if len(items) == 0 {
 			ddb.Sleep(ctx, pause.Next(time.Now(), time.Time{}))
 		} else {
 			pause = ddb.Backoff{Min: pause.Min, Max: pause.Max}
 		}
 		if err := ddb.CtxError(ctx); err != nil {
-			return fmt.Errorf("%d of %d items of table %q were not read: %w", left, len(found), t.Name(), err)
+			return fmt.Errorf("%d of %d items of table %q were not read: %w", len(left), len(found), t.Name(), err)
 		}
 	}
 }

@@ -126,6 +126,7 @@ func (t *mapping) expired(raw ddb.Item) bool {
 type query struct {
 	plan  *queryPlan
 	input *dynamodb.QueryInput
+	asked ddb.Asked
 	keys  []string // the attributes by which a page begins
 }
 
@@ -160,7 +161,8 @@ func (t *mapping) newQuery(partition any, options []QueryOption) (*query, error)
 	if err != nil {
 		return nil, fmt.Errorf("%w: query: %w", ErrConfig, err)
 	}
-	return &query{plan: plan, input: t.queryInput(plan, expr), keys: t.startKeys(pk, sk)}, nil
+	asked := ddb.Asked{Of: ddb.Item{pk.name: of}, Sort: sk.name, Descending: plan.descending}
+	return &query{plan: plan, input: t.queryInput(plan, expr), asked: asked, keys: t.startKeys(pk, sk)}, nil
 }
 
 // keyCondition names the partition of a query, and what it reads of it.
@@ -244,8 +246,9 @@ func (t *mapping) startKeys(more ...field) []string {
 // would take a request each.
 func (t *mapping) queryPages(ctx context.Context, q *query) iter.Seq2[ddb.Item, error] {
 	in := q.input
-	first := in.ExclusiveStartKey
-	return t.core.Pages(ctx, "Query", ddb.Options{}, func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) (any, error) {
+	first, asked := in.ExclusiveStartKey, q.asked
+	asked.After = first
+	return t.core.Pages(ctx, "Query", ddb.Options{}, asked, func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) (any, error) {
 		if in.ExclusiveStartKey = start; start == nil {
 			in.ExclusiveStartKey = first
 		} else if in.Limit != nil && q.plan.pageSize == 0 {

@@ -112,7 +112,7 @@ func (t *mapping) segments(ctx context.Context, client ddb.Scanner, plan *queryP
 
 // scanPages iterates over the items of all pages of a scan.
 func (t *mapping) scanPages(ctx context.Context, client ddb.Scanner, in dynamodb.ScanInput) iter.Seq2[ddb.Item, error] {
-	return t.core.Pages(ctx, "Scan", ddb.Options{}, func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) (any, error) {
+	return t.core.Pages(ctx, "Scan", ddb.Options{}, ddb.Asked{}, func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) (any, error) {
 		in.ExclusiveStartKey = start
 		return client.Scan(ctx, &in, o)
 	})

@@ -85,7 +85,7 @@ func (c *Claims) scan(ctx context.Context) iter.Seq2[ddb.Item, error] {
 		}
 	}
 	in := dynamodb.ScanInput{TableName: &c.core.Name, ConsistentRead: aws.Bool(true)}
-	return c.core.Pages(ctx, "Scan", ddb.Options{}, func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) (any, error) {
+	return c.core.Pages(ctx, "Scan", ddb.Options{}, ddb.Asked{}, func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) (any, error) {
 		in.ExclusiveStartKey = start
 		return client.Scan(ctx, &in, o)
 	})

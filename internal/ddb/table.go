@@ -94,6 +94,9 @@ func (t *Table) ReadWith(ctx context.Context, op string, call func(context.Conte
 		if err != nil {
 			return nil, err
 		}
+		if of, ok := out.(*dynamodb.DescribeTableOutput); ok && of.Table != nil && of.Table.TableName != nil && !t.named(*of.Table.TableName) {
+			return nil, &ReplyError{errAnother}
+		}
 		return nil, a.took(out)
 	}).Err
 }

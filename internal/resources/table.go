@@ -138,13 +138,14 @@ func (t *Table) Rows(ctx context.Context, pk string, p Page) iter.Seq2[ddb.Item,
 		cond += " AND #sk < :end"
 		in.ExpressionAttributeNames["#sk"], in.ExpressionAttributeValues[":end"] = SK, ddb.Text(p.Before)
 	}
-	return t.Core.Pages(ctx, "Query", ddb.Options{Holding: consistent}, func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) (any, error) {
+	asked := ddb.Asked{Of: ddb.Item{PK: ddb.Text(pk)}, Sort: SK}
+	if p.After != "" {
+		asked.After = RowKey(pk, p.After)
+	}
+	return t.Core.Pages(ctx, "Query", ddb.Options{Holding: consistent}, asked, func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) (any, error) {
 		rows := p.Next
 		if in.ExclusiveStartKey = start; len(start) == 0 {
-			rows = p.First
-			if p.After != "" {
-				in.ExclusiveStartKey = RowKey(pk, p.After)
-			}
+			rows, in.ExclusiveStartKey = p.First, asked.After
 		}
 		if in.Limit = nil; rows > 0 {
 			in.Limit = aws.Int32(int32(rows))

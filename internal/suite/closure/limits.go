@@ -3,22 +3,22 @@ package main
 // limits are the lines that one import may compile. The tests allow 3 % more, so that not
 // every change moves this table; who goes beyond says in the commit why it is worth it.
 var limits = map[string]int{
-	"delegate":    17_740,
+	"delegate":    17_785,
 	"history":     355,
-	"jobs":        15_740,
+	"jobs":        15_785,
 	"localdb":     1_150,
-	"lockedread":  14_770,
-	"mutex":       13_720,
-	"nolock":      20_000,
-	"once":        13_290,
-	"optimistic":  20_910,
-	"pessimistic": 20_310,
-	"repo":        7_540,
-	"repotest":    10_140,
-	"semaphore":   10_520,
-	"ticket":      10_470,
-	"txn":         18_450,
-	"unique":      7_740,
+	"lockedread":  14_815,
+	"mutex":       13_755,
+	"nolock":      20_055,
+	"once":        13_335,
+	"optimistic":  20_955,
+	"pessimistic": 20_365,
+	"repo":        7_595,
+	"repotest":    10_195,
+	"semaphore":   10_565,
+	"ticket":      10_515,
+	"txn":         18_515,
+	"unique":      7_795,
 }
 
 // testsLimit are the lines of tests of all modules, which somebody has to read too: today's

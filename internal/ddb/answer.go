@@ -27,7 +27,7 @@ type answer struct {
 	code       string   // the same as the SDK has read it; "" for a success
 	parts      int      // how many items its request has; 0: it is no transaction
 	reasons    []string // why each of them cancelled it; nil: it was not cancelled
-	members    []string // of a success: all of them, with a checksum the first; nil: each is one of successes
+	members    []string // of a success: all of them, with a checksum the first; nil: each is one of its successes
 }
 
 // habits are what the answers of an endpoint have had before.
@@ -69,7 +69,7 @@ func (a *answer) noSuccess() error {
 		return fmt.Errorf("its status is %d", a.status)
 	}
 	for _, name := range a.members {
-		if !slices.Contains(successes, name) {
+		if !slices.Contains(successes[a.op], name) {
 			return fmt.Errorf("it has %q", name)
 		}
 	}
@@ -134,9 +134,22 @@ const (
 // refusals are the statuses of errors that say that nothing was done.
 var refusals = []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound}
 
-// successes are the members that granted requests of this library are answered with.
-var successes = []string{"Attributes", "ConsumedCapacity", "Count", "Item", "ItemCollectionMetrics", "Items", "LastEvaluatedKey", "Responses",
-	"ScannedCount", "Table", "TableDescription", "TimeToLiveDescription", "TimeToLiveSpecification", "UnprocessedKeys"}
+// successes are the members that granted requests of this library are answered with: who
+// mixes up the answers of requests may give one of another operation.
+var successes = map[string][]string{
+	"GetItem":            {"Item", "ConsumedCapacity"},
+	"UpdateItem":         {"Attributes", "ConsumedCapacity", "ItemCollectionMetrics"},
+	"DeleteItem":         {"Attributes", "ConsumedCapacity", "ItemCollectionMetrics"},
+	"Query":              {"Items", "Count", "ScannedCount", "LastEvaluatedKey", "ConsumedCapacity"},
+	"Scan":               {"Items", "Count", "ScannedCount", "LastEvaluatedKey", "ConsumedCapacity"},
+	"BatchGetItem":       {"Responses", "UnprocessedKeys", "ConsumedCapacity"},
+	"TransactGetItems":   {"Responses", "ConsumedCapacity"},
+	"TransactWriteItems": {"ConsumedCapacity", "ItemCollectionMetrics"},
+	"DescribeTable":      {"Table"},
+	"CreateTable":        {"TableDescription"},
+	"DescribeTimeToLive": {"TimeToLiveDescription"},
+	"UpdateTimeToLive":   {"TimeToLiveSpecification"},
+}
 
 // cancellations are the reasons for which an item cancels a transaction.
 var cancellations = []string{conditionalCheckFailed, "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded", "ValidationError",
@@ -193,10 +206,10 @@ func typeOf(body []byte) string {
 	return said.Type
 }
 
-// membersOf are the names of what a body has, unless each is one of successes, which is
-// seen without decoding it.
-func membersOf(body []byte) (names []string) {
-	if onlySuccesses(body) {
+// membersOf are the names of what a body has, unless each is known, which is seen without
+// decoding it.
+func membersOf(body []byte, known []string) (names []string) {
+	if only(body, known) {
 		return nil
 	}
 	var said map[string]json.RawMessage
@@ -208,15 +221,15 @@ func membersOf(body []byte) (names []string) {
 }
 
 // firstMember is the name of the first of what a body has that begins like that, unless it is
-// one of successes, or the beginning does not tell. It is all that is looked at where a
+// known, or the beginning does not tell. It is all that is looked at where a
 // checksum fits: whatever answers in the service's place begins otherwise.
-func firstMember(start []byte) []string {
+func firstMember(start []byte, known []string) []string {
 	_, rest, found := bytes.Cut(start, []byte{'"'})
 	if !found {
 		return nil
 	}
 	name, ok := textAt(rest)
-	if !ok && len(rest) <= mostName || ok && isSuccess(name) {
+	if !ok && len(rest) <= mostName || ok && isOf(known, name) {
 		return nil
 	}
 	return []string{string(name)}
@@ -225,8 +238,8 @@ func firstMember(start []byte) []string {
 // mostName is the length of the longest of successes.
 const mostName = len("TimeToLiveSpecification")
 
-// onlySuccesses reports whether the members of a body are certainly among successes.
-func onlySuccesses(body []byte) bool {
+// only reports whether the members of a body are certainly known ones.
+func only(body []byte, known []string) bool {
 	depth, named := 0, false // named: the member at which it looks has its name
 	for i := 0; i < len(body); i++ {
 		switch body[i] {
@@ -238,7 +251,7 @@ func onlySuccesses(body []byte) bool {
 			named = named && depth > 1
 		case '"':
 			text, ok := textAt(body[i+1:])
-			if !ok || depth == 1 && !named && !isSuccess(text) {
+			if !ok || depth == 1 && !named && !isOf(known, text) {
 				return false
 			}
 			named = true
@@ -261,6 +274,6 @@ func textAt(body []byte) (text []byte, ok bool) {
 	return nil, false
 }
 
-func isSuccess(name []byte) bool {
-	return slices.ContainsFunc(successes, func(known string) bool { return known == string(name) })
+func isOf(known []string, name []byte) bool {
+	return slices.ContainsFunc(known, func(one string) bool { return one == string(name) })
 }

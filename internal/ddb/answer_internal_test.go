@@ -44,6 +44,7 @@ func TestWhoseAnswer(t *testing.T) {
 		"of a gateway":                          {fine, func(a *answer) { a.content, a.checksum, a.id = "application/json", false, false }, habits{}, "application/json"},
 		"204":                                   {fine, func(a *answer) { a.status = 204 }, both, "204"},
 		"granted, with a message":               {fine, func(a *answer) { a.checksum, a.members = false, []string{"message"} }, habits{}, `"message"`},
+		"granted, to another operation":         {fine, func(a *answer) { a.members = []string{"Item"} }, both, `"Item"`},
 		"3xx":                                   {coral, func(a *answer) { a.status = 307 }, both, "307"},
 		"407":                                   {coral, func(a *answer) { a.status = 407 }, both, "407"},
 		"429":                                   {coral, func(a *answer) { a.status = 429 }, both, "429"},

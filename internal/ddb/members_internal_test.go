@@ -6,6 +6,8 @@ import (
 	"testing"
 )
 
+var anyKnown = []string{"Attributes", "ConsumedCapacity", "Count", "Item", "Items"}
+
 // What is seen of a body without decoding it is what decoding it would have shown.
 func TestMembers(t *testing.T) {
 	for body, strange := range map[string][]string{
@@ -24,13 +26,13 @@ func TestMembers(t *testing.T) {
 		`{"message`:                          nil,
 		``:                                   nil,
 	} {
-		names := membersOf([]byte(body))
+		names := membersOf([]byte(body), anyKnown)
 		if slices.Sort(names); !slices.Equal(names, strange) {
 			t.Errorf("%s: %q, want %q", body, names, strange)
 		}
 	}
 	usual := []byte(`{"Attributes":{"id":{"S":"apple"},"tags":{"L":[{"S":"fresh"}]}}}`)
-	if n := testing.AllocsPerRun(10, func() { membersOf(usual) }); n > 0 {
+	if n := testing.AllocsPerRun(10, func() { membersOf(usual, anyKnown) }); n > 0 {
 		t.Errorf("%v allocations for what is usual", n)
 	}
 }
@@ -42,11 +44,11 @@ func FuzzMembers(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var said map[string]json.RawMessage
-		if json.Unmarshal(body, &said) != nil || !onlySuccesses(body) {
+		if json.Unmarshal(body, &said) != nil || !only(body, anyKnown) {
 			return
 		}
 		for name := range said {
-			if !slices.Contains(successes, name) {
+			if !slices.Contains(anyKnown, name) {
 				t.Errorf("%s: %q was not seen", body, name)
 			}
 		}

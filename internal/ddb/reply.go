@@ -223,9 +223,9 @@ func (a *answer) watched(r *reply, strict bool) bool {
 	case a.code != "":
 		a.kind = typeOf(r.text())
 	case a.status == http.StatusOK && !a.checksum:
-		a.members = membersOf(r.text())
+		a.members = membersOf(r.text(), successes[a.op])
 	case a.status == http.StatusOK && r.packed == "":
-		a.members = firstMember(r.start[:min(r.size, int64(len(r.start)))])
+		a.members = firstMember(r.start[:min(r.size, int64(len(r.start)))], successes[a.op])
 	}
 	return true
 }

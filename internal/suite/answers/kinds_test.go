@@ -77,6 +77,8 @@ var kinds = []kind{
 	{name: "cancelled, for a reason that there is not", status: 400, header: xjson, marked: true, of: cancelled("QuotaExceeded")},
 	{name: "condition failed, on another item", status: 400, header: xjson, marked: true, of: refusedBy(another)},
 	{name: "condition failed, on an item of another table", status: 400, header: xjson, marked: true, of: refusedBy(elsewhere)},
+	{name: "200, what a read of another item has found", status: 200, header: xjson, marked: true, inside: true, of: foundBy(another)},
+	{name: "200, what a read of an item of another table has found", status: 200, header: xjson, marked: true, inside: true, of: foundBy(elsewhere)},
 	{name: "200 page", status: 200, header: html, body: page},
 	{name: "200, nothing", status: 200, header: xjson},
 	{name: "200, empty object", status: 200, header: xjson, body: `{}`, known: true},
@@ -93,6 +95,10 @@ var kinds = []kind{
 type request struct {
 	Key           item
 	TransactItems []map[string]struct{ Key item }
+	// Of several reads.
+	RequestItems             map[string]struct{ Keys []item }
+	KeyConditionExpression   string
+	ExpressionAttributeNames map[string]string
 }
 
 type item = map[string]map[string]string
@@ -150,6 +156,34 @@ func refusedBy(other func(key item) item) func(body []byte) string {
 			return `{"__type":"` + own + `ConditionalCheckFailedException","Item":` + jsonOf(other(key)) + `}`
 		}
 		return cancels(len(sent.TransactItems), at, `{"Code":"ConditionalCheckFailed","Item":`+jsonOf(other(key))+`}`)
+	}
+}
+
+// foundBy is the body of a success of a read of such items, of the same kind if the request
+// is a read: else of one of a single item.
+func foundBy(other func(key item) item) func(body []byte) string {
+	return func(body []byte) string {
+		switch sent := requestOf(body); {
+		case sent.TransactItems != nil && sent.TransactItems[0]["Get"].Key != nil:
+			var found []string
+			for _, item := range sent.TransactItems {
+				found = append(found, `{"Item":`+jsonOf(other(item["Get"].Key))+`}`)
+			}
+			return `{"Responses":[` + strings.Join(found, ",") + `]}`
+		case sent.RequestItems != nil:
+			for table, of := range sent.RequestItems {
+				return `{"Responses":{"` + table + `":[` + jsonOf(other(of.Keys[0])) + `]},"UnprocessedKeys":{}}`
+			}
+		case sent.KeyConditionExpression != "":
+			key := item{}
+			for _, name := range sent.ExpressionAttributeNames {
+				key[name] = map[string]string{"S": ""}
+			}
+			return `{"Count":1,"Items":[` + jsonOf(other(key)) + `],"ScannedCount":1}`
+		case sent.Key != nil:
+			return `{"Item":` + jsonOf(other(sent.Key)) + `}`
+		}
+		return `{"Item":` + jsonOf(elsewhere(nil)) + `}`
 	}
 }
 

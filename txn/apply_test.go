@@ -72,6 +72,22 @@ func forAppliers(t *testing.T, test func(t *testing.T, w *world, in func(*txn.Tx
 	}
 }
 
+// An expression that does not fit its item has written nothing, also where credentials have been
+// good before: of a request that is invalid no copy was applied.
+func TestAnExpressionThatDoesNotFit(t *testing.T) {
+	forAppliers(t, func(t *testing.T, w *world, in func(*txn.Tx) applier, x, y string) {
+		rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error { return in(tx).Apply(ctx, key(x), addN(1)) }))
+		err := txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+			rig.Is(t, in(tx).Apply(ctx, key(x), addN(1)))
+			return in(tx).Apply(ctx, key(y), expression.Set(expression.Name("n"), expression.Name("n").ListAppend(expression.Value([]int{1}))))
+		})
+		if rig.Is(t, err, repo.ErrSchema); repo.VerdictOf(err) != repo.NotWritten {
+			t.Errorf("%v: %v", repo.VerdictOf(err), err)
+		}
+		has(t, w.stores["optimistic"], x, 11)
+	})
+}
+
 // Expressions read nothing and lock nothing: one request for all of them.
 func TestApplyInside(t *testing.T) {
 	forAppliers(t, func(t *testing.T, w *world, in func(*txn.Tx) applier, x, y string) {

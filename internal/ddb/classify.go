@@ -57,7 +57,7 @@ func (c *call) unjudged(kind class, err error) bool {
 		"UnknownOperationException", "InvalidAction":
 		return false
 	}
-	return kind == again || c.endpoint.grants.Load()
+	return kind == again || c.endpoint.grants.Load() && api.ErrorCode() != "TransactionCanceledException" // its reasons pass, or are as above
 }
 
 // unlessOver is the class of an attempt that was not sent: another may be.

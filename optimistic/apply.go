@@ -23,8 +23,7 @@ import (
 // does not fit T, the error is repo.ErrDone.
 //
 // A request whose answer is lost is not repeated, for it could be applied twice. A
-// read then looks for its traces; ErrOutcomeUnknown where a later write has covered
-// them.
+// read then looks for its traces; ErrOutcomeUnknown where it finds none.
 func (r *Repository[T]) Apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions ...expression.ConditionBuilder) (T, error) {
 	return typed.As[T](r.r.apply(ctx, key, update, conditions, nil))
 }

@@ -120,8 +120,7 @@ func (r *Repository[T]) Delete(ctx context.Context, key repo.Key) (err error) {
 // item as written does not fit T, the error is repo.ErrDone.
 //
 // A request whose answer is lost is not repeated, for it could be applied twice. A
-// read then looks for its traces; ErrOutcomeUnknown where a later write has covered
-// them.
+// read then looks for its traces; ErrOutcomeUnknown where it finds none.
 func (r *Repository[T]) Apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions ...expression.ConditionBuilder) (T, error) {
 	item, _, err := cas.Apply(ctx, r.inner, r.settings, key, update, conditions, nil)
 	return typed.As[T](item, err)

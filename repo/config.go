@@ -21,10 +21,6 @@ import (
 // Client is what a table needs of *dynamodb.Client. It gets no more methods
 // without a new major version of this module: what stands in for a client, such as
 // a wrapper or a fake, goes on to fit.
-//
-// Requests of a plain *dynamodb.Client for single items are sent without the SDK's
-// middleware where its options ask for nothing that happens there. A client that is
-// wrapped is asked by these methods: struct{ *dynamodb.Client }{client} is enough.
 type Client interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)

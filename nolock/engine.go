@@ -40,7 +40,7 @@ func newEngine(table *typed.Table, cfg Config) (*engine, error) {
 		return nil, fmt.Errorf("%w: MaxSkew needs Unit, what one step of the integer event time means", repo.ErrConfig)
 	}
 	if err := settings.FillAll(
-		settings.Default("Unit", &cfg.Unit, 0),
+		settings.Default("Unit", (*int64)(&cfg.Unit), 0),
 		settings.Default("MaxSkew", &cfg.MaxSkew, defaultSkew),
 		settings.Default("Tombstone", &cfg.Tombstone, defaultTombstone),
 		settings.Default("Attempts", &cfg.Attempts, defaultAttempts),

@@ -88,8 +88,8 @@ func newKeyTable(client Client, name string, s *schema, cfg TableConfig) (*KeyTa
 	if !tableName.MatchString(name) {
 		return nil, fmt.Errorf("%w: table name %q: use 3 to 255 letters, digits, _, - or ., or the table's ARN", ErrConfig, name)
 	}
-	if cfg.AttemptTimeout < 0 {
-		return nil, fmt.Errorf("%w: AttemptTimeout is negative (%v)", ErrConfig, cfg.AttemptTimeout)
+	if d := cfg.AttemptTimeout; d != 0 && d < time.Millisecond {
+		return nil, fmt.Errorf("%w: AttemptTimeout is %v: use a millisecond at least", ErrConfig, d)
 	}
 	cfg.AttemptTimeout = cmp.Or(cfg.AttemptTimeout, 10*time.Second)
 	switch {

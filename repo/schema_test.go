@@ -339,6 +339,7 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 		"name with spaces": second(repo.NewTable[keyed](client, "my table", repo.TableConfig{})),
 		"no name":          second(repo.NewTable[keyed](client, "", repo.TableConfig{})),
 		"negative timeout": define[keyed](repo.TableConfig{AttemptTimeout: -1}),
+		"no unit":          define[keyed](repo.TableConfig{AttemptTimeout: 10}),
 		"one name twice":   define[keyed](repo.TableConfig{Attributes: repo.Attributes{LockedBy: "x", LockTime: "x"}}),
 		"a default's name": define[keyed](repo.TableConfig{Attributes: repo.Attributes{Writers: "tombstone"}}),
 		"not UTF-8":        define[keyed](repo.TableConfig{Attributes: repo.Attributes{TTL: "\xff"}}),

@@ -73,8 +73,6 @@ func Lease(d *time.Duration) Fill {
 func AttemptTimeout(d, lease *time.Duration) Fill {
 	return func() error {
 		switch {
-		case *d < 0:
-			return fmt.Errorf("%w: Table.AttemptTimeout is negative (%v)", repo.ErrConfig, *d)
 		case *lease > 0 && *d > *lease/3:
 			return fmt.Errorf("%w: Lease (%v) is shorter than three times Table.AttemptTimeout (%v): one lost answer could end it", repo.ErrConfig, *lease, *d)
 		case *d == 0 && *lease > 0:
@@ -135,11 +133,15 @@ func Bounds(name string, least, most *time.Duration, defaultLeast, defaultMost t
 	}
 }
 
-// Default is any other number or time that cannot be negative.
+// Default is any other number or time that cannot be negative. A time of less than a
+// millisecond is one whose unit was forgotten.
 func Default[N ~int | ~int64](name string, n *N, value N) Fill {
 	return func() error {
 		if *n < 0 {
 			return negative(name, *n)
+		}
+		if d, is := any(*n).(time.Duration); is && d > 0 && d < time.Millisecond {
+			return fmt.Errorf("%w: %s is %v: use a millisecond at least", repo.ErrConfig, name, d)
 		}
 		if *n == 0 {
 			*n = value

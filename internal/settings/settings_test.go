@@ -44,10 +44,10 @@ func TestFill(t *testing.T) {
 		{"time-out", timeout(30 * time.Second), 0, 10 * time.Second, ""},
 		{"time-out", timeout(3 * time.Second), 0, time.Second, ""},
 		{"time-out", timeout(3 * time.Second), time.Second + 1, 0, "Lease (3s) is shorter than three times Table.AttemptTimeout"},
-		{"time-out", timeout(0), -1, 0, "Table.AttemptTimeout is negative"},
 		{"other", poll, 0, 2 * time.Second, ""},
 		{"other", poll, ms, ms, ""},
 		{"other", poll, -ms, 0, "Poll is negative (-1ms)"},
+		{"without a unit", poll, 30, 0, "Poll is 30ns: use a millisecond at least"},
 	} {
 		got, err := c.fill(c.give)
 		if c.says == "" && (err != nil || got != c.want) {

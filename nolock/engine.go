@@ -41,7 +41,7 @@ func newEngine(table *typed.Table, cfg Config) (*engine, error) {
 	}
 	if err := settings.FillAll(
 		settings.Default("Unit", (*int64)(&cfg.Unit), 0),
-		settings.Default("MaxSkew", &cfg.MaxSkew, defaultSkew),
+		settings.Default("MaxSkew", (*int64)(&cfg.MaxSkew), int64(defaultSkew)), // a nanosecond is none
 		settings.Default("Tombstone", &cfg.Tombstone, defaultTombstone),
 		settings.Default("Attempts", &cfg.Attempts, defaultAttempts),
 	); err != nil {

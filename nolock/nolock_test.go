@@ -223,7 +223,6 @@ func TestSettings(t *testing.T) {
 	for name, cfg := range map[string]nolock.Config{
 		"negative unit":     {Unit: -1},
 		"days forgotten":    {Tombstone: 15},
-		"hours forgotten":   {Unit: time.Millisecond, MaxSkew: 1},
 		"negative attempts": {Attempts: -1},
 		"skew without unit": {MaxSkew: time.Hour},
 		"wait upside down":  {Wait: repo.Wait{Min: time.Second, Max: time.Millisecond}},

@@ -45,7 +45,7 @@ func (all *work) used(ctx context.Context, r jobs.Resource) (bool, error) {
 	return false, nil
 }
 
-// unused is the error about a resource that nobody has used.
+// unused says so of a resource that nobody has used.
 func (all *work) unused(ctx context.Context, resource string) error {
 	if err := all.nothing(ctx, 0, nil); err != nil {
 		return err

@@ -83,6 +83,9 @@ func (s *store) checkPeriodic(p *periodic) error {
 	if p.name == "" || p.job == nil || p.schedule.next == nil {
 		return fmt.Errorf("%w: the periodic job %q has no name, no schedule of at least a second, or no function", repo.ErrConfig, p.name)
 	}
+	if c := p.schedule.catchUp; c < CatchUpLast || c > CatchUpAll {
+		return fmt.Errorf("%w: the periodic job %q has CatchUp(%d): use CatchUpLast, CatchUpNone or CatchUpAll", repo.ErrConfig, p.name, c)
+	}
 	_, err := s.table.Keys.EncodeKey(repo.Key{Partition: schedulesKey, Sort: p.name})
 	return err
 }

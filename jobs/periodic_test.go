@@ -18,9 +18,11 @@ func TestSchedules(t *testing.T) {
 		rig.Is(t, err, repo.ErrConfig)
 	}
 	b := newBench(t)
-	s := b.open(t, jobs.Config{})
-	s.Periodic("fast", jobs.Every(time.Millisecond), func(time.Time) (string, deploy, error) { return "", deploy{}, nil })
-	rig.Is(t, s.Run(t.Context(), func(context.Context, *jobs.Job[deploy]) error { return nil }), repo.ErrConfig)
+	for _, bad := range []jobs.Schedule{jobs.Every(time.Millisecond), jobs.Every(time.Hour).CatchUp(jobs.CatchUpAll + 1), jobs.Every(time.Hour).CatchUp(-1)} {
+		s := b.open(t, jobs.Config{})
+		s.Periodic("bad", bad, func(time.Time) (string, deploy, error) { return "", deploy{}, nil })
+		rig.Is(t, s.Run(t.Context(), func(context.Context, *jobs.Job[deploy]) error { return nil }), repo.ErrConfig)
+	}
 }
 
 // ticks are the ticks that had a job, and how often.

@@ -22,27 +22,42 @@ func (t *mapping) Start(raw ddb.Item) (item any, before ddb.Item, ok bool, err e
 		before, err = t.Encode(item)
 		return item, before, false, err
 	}
-	before, err = t.encoded(func() (ddb.Item, error) { return new(values).encode(t.plan.others, raw, valueOf(item)) })
+	before, err = encoded(t, (*mapping).alterable, change{raw: raw, item: item})
 	return item, before, true, err
+}
+
+// change is an item as it is decoded from raw and after it, with what Start has kept.
+type change struct {
+	raw, before ddb.Item
+	was, item   any
+}
+
+// alterable encodes what a change may alter in place, as far as the stored item does not tell it.
+func (t *mapping) alterable(c change) (ddb.Item, error) {
+	return new(values).encode(t.plan.others, c.raw, valueOf(c.item))
 }
 
 // Changes is what differs between an item and was, the one that Start has decoded from
 // raw, as the comparison of both encodings says it: without them, for most fields of most
 // items are as they were. ok is false if the key is another one.
 func (t *mapping) Changes(raw, before ddb.Item, was, item any) (d ddb.Diff, ok bool, err error) {
-	_, err = t.encoded(func() (ddb.Item, error) {
-		d, ok, err = t.plan.changes(raw, before, valueOf(was), valueOf(item))
-		return nil, err
-	})
-	return d, ok, err
+	of, err := encoded(t, (*mapping).changes, change{raw, before, was, item})
+	return of.Diff, of.sameKey, err
+}
+
+// changed is what [mapping.Changes] has found.
+type changed struct {
+	ddb.Diff
+	sameKey bool
 }
 
 // changes is Changes.
-func (p *plan) changes(raw, before ddb.Item, was, item reflect.Value) (d ddb.Diff, sameKey bool, err error) {
+func (t *mapping) changes(c change) (d changed, err error) {
+	was, item := valueOf(c.was), valueOf(c.item)
 	var encoded values
-	for i := range p.fields {
-		f := &p.fields[i]
-		had, v := before[f.name], item.FieldByIndex(f.index)
+	for i := range t.plan.fields {
+		f := &t.plan.fields[i]
+		had, v := c.before[f.name], item.FieldByIndex(f.index)
 		switch old := was.FieldByIndex(f.index); {
 		case f.kind == reflect.Invalid:
 		case f.kind != reflect.Slice:
@@ -50,25 +65,26 @@ func (p *plan) changes(raw, before ddb.Item, was, item reflect.Value) (d ddb.Dif
 				continue
 			}
 			had = another
-		case isTexts(raw[f.name]):
-			if had = raw[f.name]; sameTexts(had, *v.Addr().Interface().(*[]string)) {
+		case isTexts(c.raw[f.name]):
+			if had = c.raw[f.name]; sameTexts(had, *v.Addr().Interface().(*[]string)) {
 				continue
 			}
 		}
 		is, err := encoded.field(f, v)
 		switch {
 		case err != nil:
-			return d, false, err
+			return d, err
 		case had == nil && is == nil, had != nil && is != nil && ddb.Equal(had, is):
 		case f.key:
-			return d, false, nil
+			return d, nil
 		case is != nil:
 			d.Set = append(d.Set, ddb.Attribute{Name: f.name, Value: is})
 		default:
 			d.Remove = append(d.Remove, f.name)
 		}
 	}
-	return d, true, nil
+	d.sameKey = true
+	return d, nil
 }
 
 // another stands for what a text, number or truth was that is not as it was: if it is left

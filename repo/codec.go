@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -18,7 +19,7 @@ import (
 // Encode is [Table.Encode].
 func (t *mapping) Encode(item any) (ddb.Item, error) {
 	t.schema.name(valueOf(item))
-	raw, err := t.encoded(func() (ddb.Item, error) { return t.encode(item) })
+	raw, err := encoded(t, (*mapping).encode, item)
 	if err != nil {
 		return nil, err
 	}
@@ -32,33 +33,36 @@ func (t *mapping) Encode(item any) (ddb.Item, error) {
 }
 
 // encoded names the error of an encoding.
-func (t *mapping) encoded(encode func() (ddb.Item, error)) (raw ddb.Item, err error) {
-	if err = t.contained(func() (err error) { raw, err = encode(); return err }); err != nil {
-		return nil, fmt.Errorf("%w: encoding %v: %w", ErrSchema, t.typ, err)
+func encoded[A, B any](t *mapping, encode func(*mapping, A) (B, error), from A) (to B, err error) {
+	if to, err = contained(t, encode, from); err != nil {
+		return to, fmt.Errorf("%w: encoding %v: %w", ErrSchema, t.typ, err)
 	}
-	return raw, nil
+	return to, nil
 }
 
 // contained codes an item. A type that codes itself may panic, or end its goroutine, and not
 // only its user's: one that holds a lock, or for which others wait. The decoder panics, too:
-// on bytes that are longer than the array they are for.
-func (t *mapping) contained(code func() error) (err error) {
-	caught := func() {
-		defer func() {
-			if p := recover(); p != nil {
-				err = redact.Panic(p)
-			}
-		}()
-		err = code()
+// on bytes that are longer than the array they are for. Plain types, which have no such
+// functions, pay for no closure: hence the two ways.
+func contained[A, B any](t *mapping, code func(*mapping, A) (B, error), from A) (B, error) {
+	if t.core.Shares || t.codec.texts {
+		return apart(t, code, from)
 	}
-	if !t.core.Shares && !t.codec.texts {
-		caught()
-		return err
-	}
-	if ended := goroutine.Apart(caught); ended != nil {
-		return ended
-	}
-	return err
+	return caught(t, code, from)
+}
+
+func apart[A, B any](t *mapping, code func(*mapping, A) (B, error), from A) (to B, err error) {
+	ended := goroutine.Apart(func() { to, err = caught(t, code, from) })
+	return to, cmp.Or(ended, err)
+}
+
+func caught[A, B any](t *mapping, code func(*mapping, A) (B, error), from A) (to B, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = redact.Panic(p)
+		}
+	}()
+	return code(t, from)
 }
 
 // own copies an image of which a type that codes itself may share parts: what
@@ -204,18 +208,15 @@ func (t *mapping) decode(raw ddb.Item) (item any, err error) {
 }
 
 // decodeBare is decode of an item with a bare key. Its error may have values.
-func (t *mapping) decodeBare(raw ddb.Item) (item any, err error) {
-	made := reflect.New(t.typ)
-	if err = t.contained(func() error { return t.decodeTo(made, raw) }); err != nil {
-		return nil, err
-	}
-	return made.Interface(), nil
+func (t *mapping) decodeBare(raw ddb.Item) (any, error) {
+	return contained(t, (*mapping).decodeNew, raw)
 }
 
-func (t *mapping) decodeTo(made reflect.Value, raw ddb.Item) error {
+func (t *mapping) decodeNew(raw ddb.Item) (any, error) {
+	made := reflect.New(t.typ)
 	if t.plan != nil {
 		if t.plan.decode(raw, made.Elem()) {
-			return nil
+			return made.Interface(), nil
 		}
 		made.Elem().SetZero()
 	}
@@ -227,5 +228,5 @@ func (t *mapping) decodeTo(made reflect.Value, raw ddb.Item) error {
 			known[name] = v
 		}
 	}
-	return t.codec.decodeItem(known, made.Interface())
+	return made.Interface(), t.codec.decodeItem(known, made.Interface())
 }

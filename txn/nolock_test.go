@@ -2,12 +2,14 @@ package txn_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/nolock"
+	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/txn"
 )
@@ -129,6 +131,36 @@ func TestOwnEvents(t *testing.T) {
 	})
 	rig.Is(t, err, repo.ErrConfig)
 	has(t, s, x, 12)
+}
+
+// A write that has not read its item, and does not fit, is refused by its own call: not by one
+// behind it, whose error the closure may pass over.
+func TestAStaleWriteIsNotLostInARead(t *testing.T) {
+	w := newWorld(t)
+	r, x, y := w.events(t)
+	versions := rig.Must(optimistic.New(table[counted](t, w.Rig, "-o", false), optimistic.Config{}))(t)
+	old := rig.Must(versions.Create(t.Context(), counted{ID: x}))(t)
+	rig.Is(t, w.stores["optimistic"].add(t.Context(), x, 10))
+	for want, writeAndRead := range map[error]func(context.Context, *txn.Tx) error{
+		repo.ErrStale: func(ctx context.Context, tx *txn.Tx) error {
+			err := r.In(tx).Put(ctx, event{ID: x, N: 1, At: 4})
+			_, _ = r.In(tx).Get(ctx, key(x))
+			return err
+		},
+		repo.ErrConflict: func(ctx context.Context, tx *txn.Tx) error {
+			_, err := versions.In(tx).Save(ctx, old)
+			_, _ = versions.In(tx).Get(ctx, key(x))
+			return err
+		},
+	} {
+		runs := 0
+		rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+			runs++
+			return errors.Join(writeAndRead(ctx, tx), eventStore(r).in(tx).add(ctx, y, 1))
+		}), want)
+		rig.Equal(t, runs, 2, "runs")
+		has(t, w.stores["nolock"], y, 10)
+	}
 }
 
 // inside reads with the context of a closure.

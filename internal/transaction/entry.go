@@ -181,7 +181,9 @@ func (e *entry) open(ctx context.Context, tx *Tx, writes bool) error {
 	}
 	if b := e.blind; b != nil {
 		e.blind = nil
-		return b.replay(e)
+		if err := b.replay(e); err != nil {
+			return tx.beginAnew(err) // the write itself is refused then, for its item is known
+		}
 	}
 	return nil
 }

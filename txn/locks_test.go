@@ -82,6 +82,52 @@ func TestInOrder(t *testing.T) {
 	rig.Equal(t, runs, 1, "runs")
 }
 
+// An item that comes into being after it was missed is locked, also where the closure had said
+// that it is missing.
+func TestMissedAndMade(t *testing.T) {
+	w := newWorld(t)
+	s, x, y := w.stores["optimistic"], w.id("x"), w.id("y")
+	rig.Is(t, s.create(t.Context(), y, 10))
+	mine, peer := w.locking(t, pessimistic.Config{}), openPeer(t, w).locking(t, pessimistic.Config{})
+	runs := 0
+	rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+		runs++
+		if _, err := s.in(tx).get(ctx, y); err != nil {
+			return err
+		}
+		_, err := mine.In(tx).Get(ctx, key(x))
+		if runs == 1 {
+			rig.Must(peer.Create(t.Context(), plain{ID: x}))(t)
+		} else {
+			_, held := peer.TryAcquire(t.Context(), key(x))
+			rig.Is(t, held, repo.ErrLocked)
+		}
+		return err
+	}))
+	rig.Equal(t, runs, 2, "runs")
+}
+
+// An item that was to be made, and is there and held, is waited for where the closure fails for
+// another reason, too: one run more finds it.
+func TestToBeMadeAndHeld(t *testing.T) {
+	w := newWorld(t)
+	x, y := w.two(t)
+	mine, peer := w.locking(t, pessimistic.Config{}), openPeer(t, w).locking(t, pessimistic.Config{})
+	held := rig.Must(peer.Acquire(t.Context(), key(x)))(t)
+	runs := 0
+	rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+		if runs++; runs == 2 {
+			time.AfterFunc(20*time.Millisecond, func() { rig.Is(t, held.Release(t.Context())) })
+		}
+		if _, err := mine.In(tx).Create(ctx, plain{ID: x}); err != nil {
+			return err
+		}
+		_, err := w.stores["optimistic"].in(tx).get(ctx, y)
+		return errors.Join(err, errStop)
+	}), repo.ErrExists)
+	rig.Equal(t, runs, 2, "runs")
+}
+
 // An item without a lock of ours that another holds is waited for with empty
 // hands, too; also where only the commit finds it.
 func TestHeldByOthers(t *testing.T) {

@@ -267,8 +267,9 @@ func (c *call) conflict(ctx context.Context, failed, unlocked []*entry) error {
 
 // readAs notes what was read of an item.
 func (e *entry) readAs(image ddb.Item, moment moment) {
+	e.refuted = e.refuted || e.moment.assumed()
 	e.image, e.moment = image, moment
-	e.known = !e.lockedByOthers() || e.readable() // else the first touch waits for it
+	e.known = e.locker == nil && (!e.lockedByOthers() || e.readable()) // else the first touch locks it, or waits for it
 }
 
 // lineUp makes the call wait in the queues of items at which others were, where their

@@ -31,8 +31,7 @@ func (c *call) verify(ctx context.Context, touched []*entry) error {
 	for i, e := range seen {
 		if !lockless.AsRead(e.core, e.image, images[i]) {
 			moved = append(moved, e)
-			e.image = images[i]
-			e.known = !e.lockedByOthers() || e.readable()
+			e.readAs(images[i], moment)
 		}
 		e.moment = moment
 	}

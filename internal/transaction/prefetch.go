@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -51,6 +52,9 @@ func (tx *Tx) Prefetch(ctx context.Context, all ...Keys) error {
 	}
 	var read, locked []*entry
 	for _, e := range named {
+		if err := nesting.Touch(ctx, e.item(), e.key, tx); err != nil {
+			return err
+		}
 		err := e.beside(ctx, tx.call, func() error {
 			if e.lineUpIfContended(); e.locker != nil {
 				locked = append(locked, e)

@@ -172,6 +172,9 @@ func (w *world) transactions() map[string]call {
 			return err
 		})
 		calls["txn "+name+" Delete"] = in(func(ctx context.Context, r repo.Repository[thing], id string) error { return r.Delete(ctx, key(id)) })
+		calls["txn "+name+" Prefetch"] = func(ctx context.Context, id string) error {
+			return txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error { return tx.Prefetch(ctx, w.keys(name, id)) })
+		}
 	}
 	calls["txn optimistic Save"] = func(ctx context.Context, id string) error {
 		return txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {

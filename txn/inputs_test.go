@@ -7,9 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/txn"
@@ -114,6 +116,23 @@ func TestLimits(t *testing.T) {
 	rig.Is(t, err, txn.ErrTooLarge)
 	if !strings.Contains(fmt.Sprint(err), "4194304") {
 		t.Errorf("error %v", err)
+	}
+	r := rig.Must(nolock.New(table[event](t, w.Rig, "-n", false), nolock.Config{}))(t)
+	long := []string{strings.Repeat("x", 390_000)}
+	for _, write := range []func(context.Context, *txn.Tx, string) error{ // which read nothing
+		func(ctx context.Context, tx *txn.Tx, id string) error {
+			return r.In(tx).Put(ctx, event{ID: id, At: 1, Log: long})
+		},
+		func(ctx context.Context, tx *txn.Tx, id string) error {
+			return r.In(tx).Apply(ctx, key(id), int64(1), expression.Set(expression.Name("log"), expression.Value(long)))
+		},
+	} {
+		rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) (err error) {
+			for i := range 11 {
+				err = errors.Join(err, write(ctx, tx, w.id(fmt.Sprint(i))))
+			}
+			return err
+		}), txn.ErrTooLarge)
 	}
 	rig.Equal(t, w.Count.Total(), 0, "%v requests", w.Count.Counts())
 }

@@ -3,7 +3,6 @@ package transaction
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -49,8 +48,8 @@ func (c *call) commit(ctx context.Context, touched []*entry, rows []*rows.Row) e
 	case n == 1 && len(m.held) == 1 && m.parts[0].blind == nil:
 		return m.end(ctx, m.parts[0])
 	}
-	if err := m.checkSize(n); err != nil {
-		return err
+	if n > maxItems {
+		return tooMany()
 	}
 	if err := m.checkRows(); err != nil {
 		return err
@@ -82,24 +81,6 @@ func (c *call) parts(touched []*entry, rows []*rows.Row) (m *commit, changed boo
 		m.held = append(m.held, m.parts[i])
 	}
 	return m, changed
-}
-
-// checkSize refuses what is too much for one transaction.
-func (m *commit) checkSize(n int) error {
-	size := 0
-	for _, p := range m.parts {
-		size += p.size()
-	}
-	for _, r := range m.rows {
-		size += r.Size
-	}
-	switch {
-	case n > maxItems:
-		return tooMany()
-	case n > 1 && size > maxBytes:
-		return fmt.Errorf("%w: the items of the transaction have about %d bytes; DynamoDB takes %d: nothing was written", repo.ErrTooLarge, size, maxBytes)
-	}
-	return nil
 }
 
 // deliver sends a request until it is decided, and the same one each time: what an answer

@@ -69,6 +69,10 @@ const (
 	maxBytes = 4 << 20
 )
 
+func tooLarge(size int) error {
+	return fmt.Errorf("%w: the items of the transaction have about %d bytes; DynamoDB takes %d: nothing was written", repo.ErrTooLarge, size, maxBytes)
+}
+
 func tooMany() error {
 	return fmt.Errorf("%w: a transaction has at most %d items: nothing was written", repo.ErrTooLarge, maxItems)
 }

@@ -225,5 +225,12 @@ func (p *part) judged() lockless.Part {
 	return j
 }
 
-// size is how much of the limit for all items this one takes.
-func (p *part) size() int { return max(protocol.Size(p.entry.image), protocol.Size(p.now)) }
+// size is how much of the limit for all items this one takes, as far as is known: of an item
+// that was not read, what is written to it.
+func (p *part) size(w types.TransactWriteItem) int {
+	size := max(protocol.Size(p.entry.image), protocol.Size(p.now))
+	if p.blind != nil && w.Update != nil {
+		size = max(size, protocol.Size(w.Update.ExpressionAttributeValues))
+	}
+	return size
+}

@@ -86,7 +86,7 @@ func (m *commit) make() error {
 	m.endSeen()
 	m.id, m.sent = protocol.NewWriteID(), nil
 	out := &request{}
-	single := false
+	single, size := false, 0
 	for i, p := range m.parts {
 		p.beginEnding()
 		w, err := p.write(m.id, m.call.once)
@@ -94,6 +94,7 @@ func (m *commit) make() error {
 			return fail(p.failure(err))
 		}
 		out.writes = append(out.writes, w)
+		size += p.size(w)
 		m.expect(p)
 		if len(p.entry.image) == 0 && p.blind == nil {
 			out.opt.OnItems = append(out.opt.OnItems, i)
@@ -107,7 +108,11 @@ func (m *commit) make() error {
 		}
 		if some {
 			m.sent, out.writes = append(m.sent, r), append(out.writes, part)
+			size += r.Size
 		}
+	}
+	if len(out.writes) > 1 && size > maxBytes {
+		return tooLarge(size)
 	}
 	out.choose(single)
 	m.out, m.mine = out, m.call.sends(m.id, m.sent)

@@ -102,6 +102,7 @@ func TestErrorsOfTheServiceHaveTheirMeaningOnce(t *testing.T) {
 		{"expired token", ailment{unjudged: true, code: "ExpiredTokenException", message: "The security token is expired"}, repo.ErrDenied},
 		{"invalid", ailment{code: "ValidationException", message: "Type mismatch for key"}, repo.ErrSchema},
 		{"too large", ailment{code: "ValidationException", message: "Item size to update has exceeded the maximum allowed size"}, repo.ErrTooLarge},
+		{"too large together", ailment{code: "ValidationException", message: "The aggregate size of the items in the transaction exceeded 4 MBs"}, repo.ErrTooLarge},
 		{"collection too large", ailment{code: "ItemCollectionSizeLimitExceededException", message: "Collection size exceeded"}, repo.ErrTooLarge},
 		{"throttled", ailment{unjudged: true, code: "ProvisionedThroughputExceededException", message: "The rate is too high"}, nil},
 		{"no credentials", ailment{unsent: errors.New("no credentials found")}, repo.ErrDenied},

@@ -12,20 +12,25 @@ import (
 // keepPrivate makes an engine's file, and those that the engine keeps beside it, its user's
 // alone. SQLite gives new ones beside it the mode of the file itself. A link in the place of
 // one of them may be another's, and lead to any file of the user's: it is refused, and so is a
-// folder in which others could put one there at any moment.
-func keepPrivate(path string) error {
+// folder in which others could put one there at any moment. It returns the absolute path: a
+// name alone could be an option, or one that SQLite keeps in memory, such as ":memory:".
+func keepPrivate(path string) (string, error) {
 	if path == "" {
-		return nil
+		return "", nil
 	}
-	folder, err := os.OpenRoot(filepath.Dir(path))
+	path, err := filepath.Abs(path)
+	var folder *os.Root
+	if err == nil {
+		folder, err = os.OpenRoot(filepath.Dir(path))
+	}
 	if err == nil {
 		defer folder.Close()
 		err = checkPrivate(folder, filepath.Base(path))
 	}
 	if err != nil {
-		return fmt.Errorf("localdb: Config.Path: %w", err)
+		return "", fmt.Errorf("localdb: Config.Path: %w", err)
 	}
-	return nil
+	return path, nil
 }
 
 func checkPrivate(folder *os.Root, name string) error {

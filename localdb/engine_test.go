@@ -135,19 +135,24 @@ func TestCloseTwice(t *testing.T) {
 	}
 }
 
+// Whatever the file's name: SQLite keeps some in memory, and the engine takes some for options.
 func TestPathKeepsData(t *testing.T) {
 	withoutEndpoint(t)
-	file := filepath.Join(t.TempDir(), "data.db")
-	first := start(t, localdb.Config{Path: file})
-	if err := createTable(t.Context(), first.Client(), "kept"); err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
-	second := start(t, localdb.Config{Path: file})
-	if got := tables(t, second.Client()); got != "kept" {
-		t.Fatalf("tables after a restart: %q", got)
+	for _, file := range []string{filepath.Join(t.TempDir(), "data.db"), "data.db", ":memory:", "file:data.db?mode=memory", "-data.db"} {
+		t.Run(file, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			first := start(t, localdb.Config{Path: file})
+			if err := createTable(t.Context(), first.Client(), "kept"); err != nil {
+				t.Fatal(err)
+			}
+			if err := first.Close(); err != nil {
+				t.Fatal(err)
+			}
+			second := start(t, localdb.Config{Path: file})
+			if got := tables(t, second.Client()); got != "kept" {
+				t.Fatalf("tables after a restart: %q", got)
+			}
+		})
 	}
 }
 

@@ -45,7 +45,8 @@ type process struct {
 
 // launch starts the engine on a free port and waits until it answers.
 func launch(ctx context.Context, engine program, path string, logger *slog.Logger) (*process, error) {
-	if err := keepPrivate(path); err != nil {
+	path, err := keepPrivate(path)
+	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, errors.New("the engine does not get ready"))

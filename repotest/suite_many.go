@@ -3,6 +3,7 @@ package repotest
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -119,29 +120,41 @@ func (c *check[T]) readsAreOfNow() {
 	reads("Delete", repo.ErrNotFound, 0)
 }
 
-// changeInTheMiddle lets another process change an item, or delete it, while a change of
-// it is under way: a lock keeps it waiting, and else the change is made anew.
+// changeInTheMiddle lets another process change an item, make it, or delete it, while a
+// change of it is under way: a lock keeps it waiting, and else the change is made anew.
 func (c *check[T]) changeInTheMiddle() {
 	item, key := c.stored()
 	other := c.Open(c.T, c.Client)
+	from := c.Count(item) // the least that a change began with
+	add := func(_ context.Context, item *T) error {
+		from = min(from, c.Count(*item))
+		c.Add(item)
+		return nil
+	}
 	middle := func(do func(context.Context)) func(context.Context, *T) error {
 		once := sync.OnceFunc(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second/2) // for one that a lock keeps waiting
 			defer cancel()
 			do(ctx)
 		})
-		return func(_ context.Context, item *T) error { once(); c.Add(item); return nil }
+		return func(ctx context.Context, item *T) error { once(); return add(ctx, item) }
 	}
-	var made tally
-	_, err := c.plain.Update(c.soon(), key, middle(func(ctx context.Context) {
-		_, err := other.Update(ctx, key, c.add)
+	both := func(key repo.Key, mine, others func(context.Context, repo.Key, func(context.Context, *T) error) (T, error)) {
+		var made tally
+		_, err := mine(c.soon(), key, middle(func(ctx context.Context) {
+			_, err := others(ctx, key, add)
+			made.add(err)
+		}))
 		made.add(err)
-	}))
-	made.add(err)
-	c.compare(&made, c.counts(key), c.Count(item))
+		c.compare(&made, c.counts(key), from)
+	}
+	both(key, c.plain.Update, other.Update)
+	from = math.MaxInt
+	_, none := c.fresh()
+	both(none, c.plain.Upsert, other.Upsert)
 
 	var deleted error
-	_, err = c.plain.Update(c.soon(), key, middle(func(ctx context.Context) { deleted = other.Delete(ctx, key) }))
+	_, err := c.plain.Update(c.soon(), key, middle(func(ctx context.Context) { deleted = other.Delete(ctx, key) }))
 	if repo.VerdictOf(deleted) != repo.Written {
 		return
 	}

@@ -112,6 +112,7 @@ var faulty = map[string]struct {
 	"keeps what is to be removed":     {updates(keepsWhatGoes), "items come and go"},
 	"refuses to change nothing":       {updates(refusesNothing), "items come and go"},
 	"begins anew what is there":       {func(w wrapper) repo.Repository[account] { return anew{w} }, "items come and go"},
+	"takes another's for its own":     {func(w wrapper) repo.Repository[account] { return yields{w} }, "a change in the middle of another"},
 	"reads for nobody":                {func(w wrapper) repo.Repository[account] { return detachedReads{w} }, "a context that has ended"},
 }
 
@@ -212,6 +213,24 @@ func (w anew) Upsert(ctx context.Context, key repo.Key, do change) (account, err
 		a.Balance = 0
 		return do(ctx, a)
 	})
+}
+
+// yields makes what is not there, or takes for its own what another has made meanwhile.
+type yields struct{ wrapper }
+
+func (w yields) Upsert(ctx context.Context, key repo.Key, do change) (account, error) {
+	a, err := w.Get(ctx, key)
+	if do == nil || !errors.Is(err, repo.ErrNotFound) {
+		return w.Repository.Upsert(ctx, key, do)
+	}
+	a.ID, _ = key.Partition.(string)
+	if err = do(ctx, &a); err == nil {
+		a, err = w.Create(ctx, a)
+	}
+	if errors.Is(err, repo.ErrExists) {
+		return w.Get(ctx, key)
+	}
+	return a, err
 }
 
 // adds changes an item without a condition, by an expression: an answer that is lost doubles it.

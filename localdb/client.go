@@ -20,7 +20,8 @@ type TB interface {
 const firstFetch = 2 * time.Minute
 
 // Client returns a client of an engine for this test alone and closes the
-// engine when the test ends. It fails the test where there is none.
+// engine when the test ends. It fails the test where there is none, and where
+// it has ended by itself.
 //
 // With an endpoint given by the environment the engine is shared, see
 // [Start].
@@ -33,6 +34,13 @@ func Client(tb TB) *dynamodb.Client {
 		tb.Fatalf("%v", err)
 		return nil
 	}
-	tb.Cleanup(func() { _ = e.Close() })
+	tb.Cleanup(func() { e.closeFor(tb) })
 	return e.Client()
+}
+
+func (e *Engine) closeFor(tb TB) {
+	tb.Helper()
+	if err := e.Close(); err != nil {
+		tb.Fatalf("%v", err)
+	}
 }

@@ -122,15 +122,17 @@ func (e *Engine) Managed() bool { return e.process != nil }
 
 // Close ends an engine that was started here, waits until it is gone, and
 // closes the idle connections of [Engine.Client]. Requests under way fail.
-// Data in memory is lost. Later calls do nothing and return nil.
-func (e *Engine) Close() error {
+// Data in memory is lost. An error says that the engine had ended by itself, and
+// with which words. Later calls do nothing and return nil.
+func (e *Engine) Close() (err error) {
 	e.closing.Do(func() {
 		if e.process != nil {
+			err = e.process.died()
 			e.process.stop()
 		}
 		e.transport.CloseIdleConnections()
 	})
-	return nil
+	return err
 }
 
 // Servers ask for a region and credentials even where they check none.

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -393,4 +394,40 @@ func filesIn(t *testing.T, dir string) []string {
 		t.Fatal(err)
 	}
 	return files
+}
+
+// fakeTest is a test that notes why it failed.
+type fakeTest struct {
+	TB
+	said string
+}
+
+func (*fakeTest) Helper() {}
+func (f *fakeTest) Fatalf(format string, args ...any) {
+	f.said += fmt.Sprintf(format, args...)
+}
+
+// The test of an engine that ended in the middle is told so, beside refused connections.
+func TestAnEngineThatEndsByItselfIsToldOf(t *testing.T) {
+	t.Setenv(envServiceEndpoint, "")
+	t.Setenv(envEndpoint, "")
+	for _, killed := range []bool{false, true} {
+		e, err := Start(t.Context(), Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := ""
+		if killed {
+			kill(e.process.cmd.Process)
+			<-e.process.exited
+			want = "localdb: the engine at " + e.Endpoint() + " ended by itself: " + e.process.cmd.ProcessState.String() + ": "
+		}
+		test := &fakeTest{}
+		if e.closeFor(test); !strings.HasPrefix(test.said, want) || (test.said != "") != killed {
+			t.Errorf("the test was told %q, want %q", test.said, want)
+		}
+		if err := e.Close(); err != nil {
+			t.Errorf("a second Close: %v", err)
+		}
+	}
 }

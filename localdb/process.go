@@ -109,7 +109,7 @@ func launchOnce(ctx context.Context, engine program, path string, logger *slog.L
 	case <-p.output.listening:
 		return p, nil
 	case <-p.exited:
-		return nil, fmt.Errorf("localdb: %s ended before it listened: %s: %s", engine.path, p.cmd.ProcessState, p.output.tail())
+		return nil, fmt.Errorf("localdb: %s ended before it listened: %s", engine.path, p.ended())
 	case <-ctx.Done():
 		p.stop()
 		return nil, fmt.Errorf("localdb: starting %s: %w: %s", engine.path, context.Cause(ctx), p.output.tail())
@@ -151,6 +151,20 @@ func (p *process) wait(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 }
+
+// died says how an engine has ended, if nobody has ended it. Its callers have seen refused
+// connections.
+func (p *process) died() error {
+	select {
+	case <-p.exited:
+		return fmt.Errorf("localdb: the engine at %s ended by itself: %s", p.endpoint, p.ended())
+	default:
+		return nil
+	}
+}
+
+// ended is how an engine that is gone has ended, and its last words.
+func (p *process) ended() string { return fmt.Sprintf("%s: %s", p.cmd.ProcessState, p.output.tail()) }
 
 // stop ends the engine and returns when it is gone.
 func (p *process) stop() {

@@ -37,7 +37,7 @@ var layout = []row{
 	{folder: "internal/jsontype", why: "which types JSON would leave something out of; knows nothing of this module"},
 	{folder: "internal/redact", why: "keeps values of items out of errors; knows nothing of this module"},
 	{folder: "direct", tests: []string{"internal/ddb"}, module: "direct", why: "requests of a client without the SDK's middleware, for who asks for it; knows what the SDK makes, and nothing of the library"},
-	{folder: "internal/ddb", may: []string{"internal/telemetry", "internal/goroutine"}, tests: []string{"internal/protocol", "internal/stored"}, why: "transport: the only home of sending and repeating conditional writes; knows no lock and no types of users"},
+	{folder: "internal/ddb", may: []string{"internal/redact", "internal/telemetry", "internal/goroutine"}, tests: []string{"internal/protocol", "internal/stored"}, why: "transport: the only home of sending and repeating conditional writes; knows no lock and no types of users"},
 	{folder: "internal/recent", why: "a bounded memory of what was used last: memory only"},
 	{folder: "internal/stored", may: []string{"internal/ddb"}, why: "what the library keeps on items, and how it is read: it writes nothing and judges nothing"},
 	{folder: "internal/protocol", may: []string{"internal/ddb", "internal/stored", "internal/recent"}, tests: []string{"internal/expressions", "internal/lockless"}, why: "the item lock and its queue, versions and operation ids: what is written, under which condition, and how it is judged; their models"},

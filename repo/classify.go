@@ -12,7 +12,6 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/redact"
 	"github.com/dynahold/dynahold/internal/stored"
 )
 
@@ -30,7 +29,6 @@ func classify(err error) error {
 	if err == nil {
 		return nil
 	}
-	redact.Answer(err)
 	switch m := meaningOf(err); {
 	case m.sentinel == nil:
 		return err

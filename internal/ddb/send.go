@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/redact"
 	"github.com/dynahold/dynahold/internal/telemetry"
 )
 
@@ -167,8 +168,10 @@ func (c *call) giveUp(err error) {
 }
 
 // explain says which table at which endpoint was asked: a wrong region or
-// endpoint is the usual reason for a missing table or refused credentials.
+// endpoint is the usual reason for a missing table or refused credentials. Values are
+// taken out of the answer first: what wraps an error keeps the text that it had.
 func (c *call) explain(err error) error {
+	redact.Answer(err)
 	seen := &c.seen
 	where := seen.host
 	switch {

@@ -35,6 +35,7 @@ type patient struct {
 	Visits []visit           `dynamodbav:"visits,omitempty"`
 	Own    outspoken         `dynamodbav:"own"`
 	Names  map[string]string `dynamodbav:"names,omitempty"`
+	Marks  []string          `dynamodbav:"marks,stringset,omitempty"`
 	At     int64             `dynamodbav:"at" repo:"eventtime"`
 	N      int64             `dynamodbav:"version" repo:"version"`
 }
@@ -123,6 +124,39 @@ func TestErrorsHaveNoValues(t *testing.T) {
 		rig.Is(t, err, repo.ErrSchema, io.ErrUnexpectedEOF)
 		withheld(t, "Encode", err)
 	})
+	t.Run("what the service refuses", func(t *testing.T) {
+		for call, err := range refusedOf(t, table, []string{"hush", "hush"}) {
+			if rig.Is(t, err, repo.ErrSchema); !strings.Contains(err.Error(), "duplicates") {
+				t.Errorf("%s: %v", call, err)
+			}
+			withheld(t, call, err)
+		}
+	})
+}
+
+// refusedOf are the errors of calls that write what the service refuses.
+func refusedOf(t *testing.T, table *repo.Table[patient], marks []string) map[string]error {
+	ctx, errs := t.Context(), map[string]error{}
+	locked := rig.Must(pessimistic.New(table, pessimistic.Config{}))(t)
+	free := rig.Must(optimistic.New(table, optimistic.Config{}))(t)
+	events := rig.Must(nolock.New(table, nolock.Config{}))(t)
+	mark := func(_ context.Context, p *patient) error { p.Marks = marks; return nil }
+	for name, r := range map[string]repo.Repository[patient]{"pessimistic": locked, "optimistic": free, "nolock": events} {
+		_, err := r.Create(ctx, patient{ID: name, At: 1})
+		rig.Is(t, err)
+		_, errs[name+".Create"] = r.Create(ctx, patient{ID: name + " refused", At: 1, Marks: marks})
+		_, errs[name+".Update"] = r.Update(ctx, repo.Key{Partition: name, Sort: 0}, mark)
+	}
+	errs["nolock.Put"] = events.Put(ctx, patient{ID: "refused", At: 1, Marks: marks})
+	errs["a transaction"] = txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
+		for _, id := range []string{"optimistic", "nolock"} {
+			if _, err := free.In(tx).Update(ctx, repo.Key{Partition: id, Sort: 0}, mark); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return errs
 }
 
 // withheld looks for values in an error and in all that it wraps.

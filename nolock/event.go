@@ -149,16 +149,16 @@ func (r *engine) event(key repo.Key, at any) (ddb.Item, error) {
 	if raw[r.core.EventTime], err = r.eventTime(e.Time); err != nil {
 		return nil, fmt.Errorf("%w: event time of %s: %w", repo.ErrSchema, r.core.ItemName(key), err)
 	}
-	if e.ID == nil {
-		return raw, nil
-	}
-	if r.core.EventID == "" {
+	switch {
+	case e.ID == nil:
+		return raw, r.table.CheckEvent(raw)
+	case r.core.EventID == "":
 		return nil, fmt.Errorf("%w: an event id is given, but the type has no field tagged repo:\"eventid\"", repo.ErrSchema)
 	}
 	if raw[r.core.EventID], err = r.eventID(e.ID); err != nil {
 		return nil, fmt.Errorf("%w: event id of %s: %w", repo.ErrSchema, r.core.ItemName(key), err)
 	}
-	return raw, nil
+	return raw, r.table.CheckEvent(raw)
 }
 
 // eventTime encodes the time of an event as its caller has given it.

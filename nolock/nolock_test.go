@@ -16,6 +16,7 @@ import (
 	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/txn"
 )
 
 type order struct {
@@ -194,6 +195,41 @@ func TestEventTimesThatWouldBeCut(t *testing.T) {
 			t.Errorf("%s: something was written: %v", name, err)
 		}
 	}
+}
+
+// An event whose time or id is beyond its field would leave an item that nobody can read.
+func TestEventsThatTheTypeCannotReadBack(t *testing.T) {
+	type narrow struct {
+		ID string `dynamodbav:"id" repo:"pk"`
+		N  int    `dynamodbav:"n"`
+		At int32  `dynamodbav:"at" repo:"eventtime"`
+		By uint16 `dynamodbav:"by" repo:"eventid"`
+	}
+	type exact struct {
+		ID string `dynamodbav:"id" repo:"pk"`
+		N  int    `dynamodbav:"n"`
+		At int64  `dynamodbav:"at" repo:"eventtime"`
+	}
+	for name, at := range map[string]any{
+		"a great time": int64(1) << 40, "a great id": nolock.Event{Time: 5, ID: 1 << 20}, "a negative id": nolock.Event{Time: 5, ID: -1}, "a fraction for an id": nolock.Event{Time: 5, ID: 1.5},
+	} {
+		t.Run(name, func(t *testing.T) { unreadable[narrow](t, at, nolock.Config{}) })
+	}
+	t.Run("long ago, in nanoseconds", func(t *testing.T) {
+		unreadable[exact](t, time.Date(1500, 1, 1, 0, 0, 0, 0, time.UTC), nolock.Config{Unit: time.Nanosecond})
+	})
+}
+
+// unreadable demands that all events of a time are refused, and nothing is written.
+func unreadable[T any](t *testing.T, at any, cfg nolock.Config) {
+	events, _, _ := open[T](t, cfg)
+	set := expression.Set(expression.Name("n"), expression.Value(1))
+	rig.Is(t, events.Apply(t.Context(), key, at, set), repo.ErrSchema)
+	rig.Is(t, events.DeleteAt(t.Context(), key, at), repo.ErrSchema)
+	rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error { return events.In(tx).Apply(ctx, key, at, set) }), repo.ErrSchema)
+	rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error { return events.In(tx).DeleteAt(ctx, key, at) }), repo.ErrSchema)
+	_, err := events.Get(t.Context(), key)
+	rig.Is(t, err, repo.ErrNotFound)
 }
 
 func TestEventWritesWaitForALock(t *testing.T) {

@@ -155,6 +155,18 @@ func (t *mapping) EncodeGiven(item any) (ddb.Item, error) {
 	return raw, nil
 }
 
+// CheckEvent refuses, beside a key, the time or id of an event that the type could not read
+// back: one beyond the range of its field.
+func (t *mapping) CheckEvent(event ddb.Item) error {
+	if codesItself(t.typ) { // it may ask for more attributes
+		return nil
+	}
+	if _, err := t.decodeBare(event); err != nil {
+		return t.unreadable(event, t.unfit(event, err))
+	}
+	return nil
+}
+
 func (t *mapping) checkEventTime(item any) error {
 	if !t.core.EventSeconds {
 		return nil

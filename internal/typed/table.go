@@ -28,6 +28,8 @@ type items interface {
 	// caller hands in: it refuses what Encode takes, but no event may have.
 	Encode(item any) (ddb.Item, error)
 	EncodeGiven(item any) (ddb.Item, error)
+	// CheckEvent refuses the time or id of an event that the type could not read back.
+	CheckEvent(event ddb.Item) error
 	// Start is Decode, and encodes those fields of which Changes cannot tell from the item
 	// and from raw how they were; Changes is what a change has made of a copy of the item. Start is not ok where
 	// Changes cannot be asked, and has encoded all fields then; Changes is not ok if the

@@ -3,6 +3,7 @@
 package jsontype
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -11,8 +12,8 @@ import (
 )
 
 // Check is the error of a type that JSON has nothing for, or of which it would leave out a
-// field without being told to (json:"-"). What is in an interface cannot be known, and one with
-// methods can only be written.
+// field without being told to: by json:"-", or by one of the same name that is nested less.
+// What is in an interface cannot be known, and one with methods can only be written.
 func Check(t reflect.Type) error {
 	if t == nil {
 		return nil
@@ -44,10 +45,13 @@ func check(t reflect.Type, seen map[reflect.Type]bool) (at, why string) {
 	seen[t] = true
 	switch t.Kind() {
 	case reflect.Struct:
+		if why = doubled(t); why != "" {
+			return "", why
+		}
 		return checkFields(t, seen)
 	case reflect.Map:
 		if !isKey(t.Key()) {
-			return "", fmt.Sprintf("has keys of type %v, for which JSON has no text", t.Key())
+			return "", fmt.Sprintf("has keys of type %v, for which JSON has no text, or which it does not read back", t.Key())
 		}
 		return check(t.Elem(), seen)
 	case reflect.Pointer, reflect.Array, reflect.Slice:
@@ -62,9 +66,56 @@ func check(t reflect.Type, seen map[reflect.Type]bool) (at, why string) {
 	return "", ""
 }
 
-// isKey reports whether JSON has a text for the keys of a map.
+// isKey reports whether JSON has a text for the keys of a map, and reads it back. For texts it
+// asks no method that makes one.
 func isKey(t reflect.Type) bool {
-	return t.Kind() == reflect.String || reflect.Int <= t.Kind() && t.Kind() <= reflect.Uintptr || t.Implements(reflect.TypeFor[encoding.TextMarshaler]())
+	makes, reads := t.Implements(reflect.TypeFor[encoding.TextMarshaler]()), reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+	return t.Kind() == reflect.String || makes && reads || makes == reads && reflect.Int <= t.Kind() && t.Kind() <= reflect.Uintptr
+}
+
+// doubled tells of two fields of a struct, or of what it embeds, that have one name in JSON and
+// are nested as deep, so that JSON leaves out one of them, or both.
+func doubled(t reflect.Type) string {
+	names, visited := map[string]int{}, map[reflect.Type]bool{}
+	for depth, level := 1, []reflect.Type{t}; len(level) > 0; depth++ {
+		var next []reflect.Type
+		for _, outer := range level {
+			visited[outer] = true
+			for i := range outer.NumField() {
+				f := outer.Field(i)
+				name, inner := nameOf(f)
+				switch {
+				case inner != nil && !visited[inner]:
+					next = append(next, inner)
+				case name != "" && names[name] == depth:
+					return fmt.Sprintf("has two fields with the name %q in JSON, which leaves out one of them, or both", name)
+				case name != "" && names[name] == 0:
+					names[name] = depth
+				}
+			}
+		}
+		level = next
+	}
+	return ""
+}
+
+// nameOf is the name of a field in JSON, "" without one; of a struct that is embedded JSON has
+// the fields in its place.
+func nameOf(f reflect.StructField) (name string, embedded reflect.Type) {
+	name, _, _ = strings.Cut(f.Tag.Get("json"), ",")
+	inner := f.Type
+	if inner.Kind() == reflect.Pointer {
+		inner = inner.Elem()
+	}
+	switch {
+	case f.Tag.Get("json") == "-":
+		return "", nil
+	case f.Anonymous && name == "" && inner.Kind() == reflect.Struct:
+		return "", inner
+	case !f.IsExported():
+		return "", nil
+	}
+	return cmp.Or(name, f.Name), nil
 }
 
 func checkFields(t reflect.Type, seen map[reflect.Type]bool) (at, why string) {

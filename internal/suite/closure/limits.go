@@ -3,9 +3,9 @@ package main
 // limits are the lines that one import may compile. The tests allow 3 % more, so that not
 // every change moves this table; who goes beyond says in the commit why it is worth it.
 var limits = map[string]int{
-	"delegate":    17_840,
+	"delegate":    17_890,
 	"history":     355,
-	"jobs":        15_880,
+	"jobs":        15_930,
 	"localdb":     1_160,
 	"lockedread":  14_870,
 	"mutex":       13_815,

@@ -69,23 +69,14 @@ func (all *work) nothing(ctx context.Context, found int, unread error) error {
 
 // nothingOf is nothing for a list of one resource, which may be mistyped.
 func (all *work) nothingOf(ctx context.Context, resource string, found int, unread error) error {
-	if found == 0 && unread == nil {
-		return all.unlessUsed(ctx, resource)
+	if found > 0 || unread != nil {
+		return nil // of what could not be read its own error tells
 	}
-	return nil // of what could not be read its own error tells
-}
-
-// unlessUsed is the error about a resource that nobody has used.
-func (all *work) unlessUsed(ctx context.Context, resource string) error {
 	r, err := all.Resource(ctx, resource)
 	if err != nil {
 		return err
 	}
-	used, err := all.used(ctx, r)
-	if err != nil || used {
-		return err
-	}
-	return all.unused(ctx, resource)
+	return all.unused(ctx, r)
 }
 
 type resourceDocument struct {

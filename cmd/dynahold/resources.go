@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -28,33 +29,31 @@ type consentedFlags struct {
 	consent
 }
 
-// used reports whether anybody has used a resource. The counters of one that was only mistyped
-// are those of one at rest: the list of all tells.
-func (all *work) used(ctx context.Context, r jobs.Resource) (bool, error) {
+// errUnused is why a resource is not there.
+var errUnused = errors.New("nobody has used it")
+
+// unused is the error about a resource that nobody has used. The counters of one that was only
+// mistyped are those of one at rest: the list of all tells.
+func (all *work) unused(ctx context.Context, r jobs.Resource) error {
 	if !r.Paused.IsZero() || r.Queued+r.Running+r.Dead > 0 {
-		return true, nil
+		return nil
 	}
 	for other, err := range all.Resources(ctx) {
 		switch {
 		case other.Name == r.Name:
-			return true, nil
+			return nil
 		case err != nil && other.Name == "":
-			return false, err
+			return err
 		}
 	}
-	return false, nil
-}
-
-// unused says so of a resource that nobody has used.
-func (all *work) unused(ctx context.Context, resource string) error {
 	if err := all.nothing(ctx, 0, nil); err != nil {
 		return err
 	}
-	return outcome{exitNothing, fmt.Errorf("resource %q is not in table %q: nobody has used it", resource, all.table.name)}
+	return outcome{exitNothing, fmt.Errorf("resource %q is not in table %q: %w", r.Name, all.table.name, errUnused)}
 }
 
-// see reads a resource before it is changed.
-func (f *consentedFlags) see(ctx context.Context, mustBeUsed bool) (all *work, facts [][2]string, err error) {
+// see reads a resource before it is changed. Facts come with errUnused, too.
+func (f *consentedFlags) see(ctx context.Context) (all *work, facts [][2]string, err error) {
 	if all, err = f.workToChange(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -62,27 +61,21 @@ func (f *consentedFlags) see(ctx context.Context, mustBeUsed bool) (all *work, f
 	if err != nil {
 		return nil, nil, err
 	}
+	err = all.unused(ctx, r)
 	state := "not paused"
-	switch used, err := all.used(ctx, r); {
+	switch {
 	case err != nil:
-		return nil, nil, err
-	case !used && mustBeUsed:
-		return nil, nil, all.unused(ctx, f.Resource)
-	case !used:
-		state = "nobody has used it"
-		if err := all.nothing(ctx, 0, nil); err != nil {
-			return nil, nil, err
-		}
+		state = errUnused.Error()
 	case !r.Paused.IsZero():
 		state = "paused since " + moment(r.Paused, time.Now())
 	}
-	return all, [][2]string{{"resource", r.Name}, {"state before", state}, {"queued", fmt.Sprint(r.Queued)}, {"running", fmt.Sprintf("%d of %d", r.Running, r.Limit)}, {"dead", fmt.Sprint(r.Dead)}}, nil
+	return all, [][2]string{{"resource", r.Name}, {"state before", state}, {"queued", fmt.Sprint(r.Queued)}, {"running", fmt.Sprintf("%d of %d", r.Running, r.Limit)}, {"dead", fmt.Sprint(r.Dead)}}, err
 }
 
 // change shows a resource, asks, and changes it.
 func (f *consentedFlags) change(ctx context.Context, c *console, question, what string, change func(*work) error) error {
-	all, facts, err := f.see(ctx, what != limited)
-	if err != nil {
+	all, facts, err := f.see(ctx)
+	if err != nil && !(what == limited && errors.Is(err, errUnused)) {
 		return err
 	}
 	if err := c.confirm(ctx, f.Yes, facts, question); err != nil {

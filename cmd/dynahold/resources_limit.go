@@ -36,7 +36,7 @@ Exit codes: 0 forgotten; 1 failed, or not agreed to; 2 usage; 3 nobody has used 
 
 // Run implements the command.
 func (cmd *resourcesForgetCommand) Run(ctx context.Context, c *console) error {
-	all, facts, err := cmd.see(ctx, true)
+	all, facts, err := cmd.see(ctx)
 	if err != nil {
 		return err
 	}

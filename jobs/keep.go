@@ -100,29 +100,21 @@ func (j *job) keptByUs(ctx context.Context) bool {
 // keepIn is kept in a transaction.
 func (s *store) keepIn(all rows.Rows, resource string, j jobRow, write func() (types.TransactWriteItem, bool)) {
 	if j.keep > 0 {
-		s.rowIn(all, resources.RowKey(keptPrefix+resource, j.id)).Action = keeping(write)
+		s.rowIn(all, resources.RowKey(keptPrefix+resource, j.id)).Action = keeping{write: write}
 	}
 }
 
 // keeping writes what became of a job, in a transaction that takes it away.
-type keeping func() (types.TransactWriteItem, bool)
+type keeping struct {
+	traceless
+	write func() (types.TransactWriteItem, bool)
+}
 
 // Write has no condition.
 func (k keeping) Write(*ddb.Write) (types.TransactWriteItem, bool, error) {
-	part, some := k()
+	part, some := k.write()
 	return part, some, nil
 }
-
-// Judge is left to the job's own row.
-func (keeping) Judge(_ context.Context, _ ddb.Item, clean bool) protocol.Verdict {
-	return withoutTrace(clean)
-}
-
-// Refused is not to be blamed.
-func (keeping) Refused(ddb.Item) error { return nil }
-
-// Applied is left to the job's own row.
-func (keeping) Applied() {}
 
 // State is how far a job has come.
 type State string

@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/resources"
 	"github.com/dynahold/dynahold/internal/rows"
 	"github.com/dynahold/dynahold/internal/telemetry"
@@ -152,7 +151,7 @@ func (s *store) moveOn(ctx context.Context, p *periodic, row ddb.Item, next, tic
 	if next.IsZero() {
 		return fmt.Errorf("%w: schedule %q never comes again", repo.ErrConfig, p.schedule.spec)
 	}
-	moved := &ticked{s, p, row, next, tick}
+	moved := &ticked{s: s, p: p, row: row, next: next, tick: tick}
 	if tick.IsZero() {
 		w := s.table.Core.NewWrite()
 		moved.write(w)
@@ -199,6 +198,7 @@ func (p *periodic) judge(res ddb.Result, next time.Time) error {
 
 // ticked is the row of a schedule in the transaction of a tick.
 type ticked struct {
+	traceless
 	s    *store
 	p    *periodic
 	row  ddb.Item // as it was read
@@ -222,14 +222,3 @@ func (t *ticked) Write(w *ddb.Write) (types.TransactWriteItem, bool, error) {
 	t.write(w)
 	return ddb.UpdateOf(resources.Update(w, resources.RowKey(schedulesKey, t.p.name))), true, nil
 }
-
-// Judge cannot tell who has moved it.
-func (*ticked) Judge(_ context.Context, _ ddb.Item, clean bool) protocol.Verdict {
-	return withoutTrace(clean)
-}
-
-// Refused is that others were faster.
-func (*ticked) Refused(ddb.Item) error { return nil }
-
-// Applied has nobody to tell.
-func (*ticked) Applied() {}

@@ -127,7 +127,7 @@ func (v *View[J]) Reschedule(ctx context.Context, resource, id string, at time.T
 		row.Action, row.Size = n, protocol.Size(n.row)
 		n.count(&v.s.countersIn(all, resource).waits)
 		if !n.due.IsZero() {
-			v.s.idIn(all, resource, j.id).Action = pointing{n}
+			v.s.idIn(all, resource, j.id).Action = pointing{to: n}
 		}
 	})
 }
@@ -156,6 +156,7 @@ func (s *store) takeIn(tx repo.Tx, t *taking, more func(rows.Rows)) error {
 
 // taking removes a job that waits, as it was read.
 type taking struct {
+	traceless
 	s        *store
 	resource string
 	job      jobRow
@@ -180,24 +181,13 @@ func (t *taking) Refused(ddb.Item) error {
 	return fmt.Errorf("job %q of resource %q: %w", t.job.id, t.resource, rows.ErrAgain)
 }
 
-// Applied has nobody to tell.
-func (*taking) Applied() {}
-
 // pointing leaves the place of a job in the row of its id, without a condition.
-type pointing struct{ to *insertion }
+type pointing struct {
+	traceless
+	to *insertion
+}
 
 // Write sets the place.
 func (p pointing) Write(*ddb.Write) (types.TransactWriteItem, bool, error) {
 	return p.to.pointer(), true, nil
 }
-
-// Judge cannot tell who has set it.
-func (pointing) Judge(_ context.Context, _ ddb.Item, clean bool) protocol.Verdict {
-	return withoutTrace(clean)
-}
-
-// Refused is not to be blamed.
-func (pointing) Refused(ddb.Item) error { return nil }
-
-// Applied is left to the job's own row.
-func (pointing) Applied() {}

@@ -8,7 +8,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/resources"
 	"github.com/dynahold/dynahold/internal/rows"
 	"github.com/dynahold/dynahold/repo"
@@ -32,8 +31,10 @@ func (s *store) uniqueKey(resource, key string) ddb.Item {
 	return resources.RowKey(uniquePrefix+resource, key)
 }
 
-// claim makes the row of a job's key. Of the job that is given none is left.
+// claim makes the row of a job's key. Of the job that is given none is left. A row with its id
+// was made for this transaction, or the id is the caller's own: the row of that tells then.
 type claim struct {
+	traceless
 	n    *insertion
 	left string // the id of a job that has left the row; "": there must be none
 }
@@ -57,12 +58,6 @@ func (c claim) Write(*ddb.Write) (types.TransactWriteItem, bool, error) {
 	return put, true, nil
 }
 
-// Judge believes a row with the id, which was made for this transaction or is the caller's
-// own, whose row then tells.
-func (c claim) Judge(_ context.Context, image ddb.Item, clean bool) protocol.Verdict {
-	return withoutTrace(clean)
-}
-
 // Refused is that there is another.
 func (c claim) Refused(image ddb.Item) error {
 	if id := resources.Text(image, aID); id != c.n.id && !c.n.known {
@@ -70,9 +65,6 @@ func (c claim) Refused(image ddb.Item) error {
 	}
 	return nil // the row of the id says that it is known
 }
-
-// Applied is left to the job's own row.
-func (claim) Applied() {}
 
 // unique is the key of the job, "" if it is not unique.
 func (n *insertion) unique() string { return resources.Text(n.row, aUnique) }
@@ -119,7 +111,7 @@ func (s *store) freeIn(all rows.Rows, resource string, j jobRow) {
 			at.Action = next
 			return
 		}
-		at.Action = removing{s, row, j.id}
+		at.Action = removing{s: s, key: row, id: j.id}
 	}
 }
 
@@ -135,7 +127,7 @@ func (n *insertion) claimIn(all rows.Rows) error {
 	case claim:
 		return &ExistsError{Resource: n.resource, Key: key, ID: was.n.id}
 	case removing:
-		at.Action = claim{n, was.id}
+		at.Action = claim{n: n, left: was.id}
 	default:
 		at.Action = claim{n: n}
 	}
@@ -144,6 +136,7 @@ func (n *insertion) claimIn(all rows.Rows) error {
 
 // removing removes a row, in a transaction that has taken the job away to which it belongs.
 type removing struct {
+	traceless
 	s   *store
 	key ddb.Item
 	id  string // of the job
@@ -153,14 +146,3 @@ type removing struct {
 func (r removing) Write(*ddb.Write) (types.TransactWriteItem, bool, error) {
 	return r.s.removal(r.key), true, nil
 }
-
-// Judge cannot tell who has removed it.
-func (removing) Judge(_ context.Context, _ ddb.Item, clean bool) protocol.Verdict {
-	return withoutTrace(clean)
-}
-
-// Refused is not to be blamed.
-func (removing) Refused(ddb.Item) error { return nil }
-
-// Applied is left to the job's own row.
-func (removing) Applied() {}

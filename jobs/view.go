@@ -83,8 +83,23 @@ func withoutTrace(clean bool) protocol.Verdict {
 	return protocol.Undecided
 }
 
+// traceless is what the actions on such rows have in common.
+type traceless struct{}
+
+// Judge cannot tell who has written the row.
+func (traceless) Judge(_ context.Context, _ ddb.Item, clean bool) protocol.Verdict {
+	return withoutTrace(clean)
+}
+
+// Refused is not to be blamed.
+func (traceless) Refused(ddb.Item) error { return nil }
+
+// Applied is left to the job's own row, if there is one.
+func (traceless) Applied() {}
+
 // idRow is the row of the id that a caller gave to a job, which is enqueued or ends.
 type idRow struct {
+	traceless
 	s   *store
 	row ddb.Item   // as it is made
 	job *insertion // nil: it ends
@@ -103,22 +118,15 @@ func (i idRow) Write(w *ddb.Write) (types.TransactWriteItem, bool, error) {
 	return i.s.idRow(i.row), !i.job.known, nil
 }
 
-// Judge cannot tell who has used the id.
-func (idRow) Judge(_ context.Context, _ ddb.Item, clean bool) protocol.Verdict {
-	return withoutTrace(clean)
-}
-
 // Refused learns that the id has been used: the transaction goes on without the job.
 func (i idRow) Refused(ddb.Item) error {
 	i.job.known = true
 	return nil
 }
 
-// Applied is left to the job's own row.
-func (idRow) Applied() {}
-
 // counters is what a transaction does to the row of a resource.
 type counters struct {
+	traceless
 	s        *store
 	resource string
 	inserts  []*insertion
@@ -156,11 +164,6 @@ func (t *counters) Write(w *ddb.Write) (part types.TransactWriteItem, some bool,
 	return ddb.UpdateOf(in), true, nil
 }
 
-// Judge cannot tell by whom the resource was counted.
-func (t *counters) Judge(_ context.Context, _ ddb.Item, clean bool) protocol.Verdict {
-	return withoutTrace(clean)
-}
-
 // Refused is the error of a row without its counter.
 func (t *counters) Refused(image ddb.Item) error {
 	if t.ends > 0 && !resources.Counted(image) {
@@ -168,6 +171,3 @@ func (t *counters) Refused(image ddb.Item) error {
 	}
 	return nil
 }
-
-// Applied is left to the jobs.
-func (t *counters) Applied() {}

@@ -89,11 +89,6 @@ func (s *store) lots(ctx context.Context, resource string, count int, job func(i
 	e.given = false
 	n, size := 0, 0 // of the present lot
 	seen := map[string]bool{}
-	begin := func() { e.lot, n, size = newLot(), 0, 0 }
-	row := func(i int) (*insertion, error) {
-		e.nth = time.Duration(i) * time.Microsecond
-		return s.newJobRow(ctx, resource, job(i), e)
-	}
 	for i := range count {
 		if e.ids != nil {
 			e.id = e.ids[i]
@@ -106,18 +101,17 @@ func (s *store) lots(ctx context.Context, resource string, count int, job func(i
 		case e.id != "":
 			return nil, fmt.Errorf("%w: EnqueueMany has not made the id %q of job %d", repo.ErrConfig, e.id, i+1)
 		case e.lot == "":
-			begin()
+			e.lot, n, size = newLot(), 0, 0
 		}
 		seen[e.id] = e.id != ""
-		j, err := row(i)
-		if err == nil && e.lot != "" && n > 0 && (n == maxWrites || size+protocol.Size(j.row) > maxSize) {
-			begin() // it is the first of the next
-			j, err = row(i)
-		}
+		e.nth = time.Duration(i) * time.Microsecond
+		j, err := s.newJobRow(ctx, resource, job(i), e)
 		if err != nil {
 			return nil, fmt.Errorf("job %d of %d: %w", i+1, count, err)
 		}
-		n, size = n+1, size+protocol.Size(j.row)
+		if n, size = n+1, size+protocol.Size(j.row); n == maxWrites || size > maxSize {
+			e.lot = "" // the next one begins another
+		}
 		if last := len(lots) - 1; last >= 0 && lotIn(lots[last][0].id) == lotIn(j.id) {
 			lots[last] = append(lots[last], j)
 		} else {

@@ -81,33 +81,33 @@ func (s *store) looksDue(now time.Time) (shards []int) {
 
 // bringDue looks for the jobs of a shard whose time has come, and moves them into the
 // lines of their resources. One query, which reads two rows where nothing is due. One that
-// gives way leaves them to others who are at it at the same time. failed is as of moveDue.
-func (s *store) bringDue(ctx context.Context, shard int, givesWay bool) (moved map[string]int, failed map[string]error, err error) {
+// gives way leaves them to others who are at it at the same time.
+func (s *store) bringDue(ctx context.Context, shard int, givesWay bool) (map[string]movedDue, error) {
 	now := s.table.Clock()
 	s.mu.Lock()
 	notes := s.due[shard].notes
 	s.mu.Unlock()
 	due, next, err := s.readDue(ctx, shard, now)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	s.noteLook(shard, now, next, notes)
-	moved, failed = s.moveDue(ctx, due, givesWay)
-	for resource, why := range failed {
-		if st := s.localResource(resource); errors.Is(why, repo.ErrSchema) {
+	done := s.moveDue(ctx, due, givesWay)
+	for resource, m := range done {
+		switch {
+		case errors.Is(m.failed, repo.ErrSchema):
+			st := s.localResource(resource)
 			st.mu.Lock()
 			st.unmoved = now.Add(s.cfg.Lease)
 			st.mu.Unlock()
-			continue
+		case m.failed != nil:
+			s.noteDue(resource, now)
 		}
-		s.noteDue(resource, now)
-	}
-	for resource, n := range moved {
-		if n > 0 {
+		if m.jobs > 0 {
 			s.mark(ctx, resource)
 		}
 	}
-	return moved, failed, nil
+	return done, nil
 }
 
 // unmovable reports whether the jobs of a resource whose time has come could not be put into
@@ -191,11 +191,12 @@ func (s *store) bringInto(ctx context.Context, r *resources.Row, anyhow bool) (m
 	if due := !known.IsZero() && !known.After(now); !anyhow && !due && since >= 0 && since < s.cfg.Poll {
 		return false, nil
 	}
-	all, failed, err := s.bringDue(ctx, shard, false)
-	if _, moved = all[r.Name]; err == nil && moved {
+	all, err := s.bringDue(ctx, shard, false)
+	m := all[r.Name]
+	if moved = m.jobs > 0 || m.others; moved {
 		*r, err = s.table.Read(ctx, r.Name)
 	}
-	return moved, cmp.Or(err, failed[r.Name])
+	return moved, cmp.Or(err, m.failed)
 }
 
 // bringAll moves what is due in all shards where it is time to look.
@@ -205,15 +206,13 @@ func (d *dispatcher) bringAll(ctx context.Context) error {
 		if !d.s.servesIn(i) {
 			continue
 		}
-		moved, failed, err := d.s.bringDue(ctx, i, true)
-		for resource, n := range moved {
-			if n > 0 {
-				d.brought(resource, n)
+		done, err := d.s.bringDue(ctx, i, true)
+		for resource, m := range done {
+			if m.jobs > 0 {
+				d.brought(resource, m.jobs)
 			}
-		}
-		for resource, why := range failed {
-			if !ddb.Conflicted(why) && ctx.Err() == nil { // else others are at the same rows
-				d.trouble(ctx, "putting a job whose time has come in line", resource, why)
+			if m.failed != nil && !ddb.Conflicted(m.failed) && ctx.Err() == nil { // else others are at the same rows
+				d.trouble(ctx, "putting a job whose time has come in line", resource, m.failed)
 			}
 		}
 		all = errors.Join(all, err)

@@ -95,30 +95,37 @@ func parseLater(row ddb.Item) (jobRow, error) {
 	return j, err
 }
 
-// moveDue puts jobs whose time has come into the lines of their resources; moved is how
-// many of a resource: none where others, or a copy of a request, were faster. failed is why
-// those of a resource could not be moved.
-func (s *store) moveDue(ctx context.Context, due []jobRow, givesWay bool) (moved map[string]int, failed map[string]error) {
+// movedDue is what became of the jobs of a resource whose time has come.
+type movedDue struct {
+	jobs   int   // that were moved into the line
+	others bool  // others, or a copy of a request, were faster
+	failed error // why some could not be moved
+}
+
+// moveDue puts jobs whose time has come into the lines of their resources.
+func (s *store) moveDue(ctx context.Context, due []jobRow, givesWay bool) map[string]movedDue {
 	of := map[string][]change{}
 	for _, j := range due {
 		c := s.moving(j)
 		c.givesWay = givesWay
 		of[j.resource] = append(of[j.resource], c)
 	}
-	moved, failed = map[string]int{}, map[string]error{}
+	done := map[string]movedDue{}
 	for resource, all := range of {
+		var m movedDue
 		for _, res := range s.submitAll(ctx, resource, all) {
 			switch res.Outcome {
 			case ddb.Applied:
-				moved[resource]++
+				m.jobs++
 			case ddb.Condition:
-				moved[resource] += 0
+				m.others = true
 			case ddb.Refused:
-				failed[resource] = res.Err
+				m.failed = res.Err
 			}
 		}
+		done[resource] = m
 	}
-	return moved, failed
+	return done
 }
 
 // moving is the change that moves a job into the line.

@@ -19,12 +19,11 @@ import (
 // starting is the start of some jobs of a resource, of those that wait and of
 // those whose holder is dead, in one transaction.
 type starting struct {
-	s        *store
-	r        resources.Row
-	rows     []jobRow
-	queued   int    // of the rows wait: only those change counters
-	owner    string // the same for all, and new for each start: it tells ours from those of others
-	givesWay bool   // it is given up where others are at the resource again and again
+	s      *store
+	r      resources.Row
+	rows   []jobRow
+	queued int    // of the rows wait: only those change counters
+	owner  string // the same for all, and new for each start: it tells ours from those of others
 
 	// Of the transaction that was made last.
 	token int64 // of the first; those of the others follow
@@ -77,9 +76,10 @@ func (s *store) start(ctx context.Context, r *resources.Row, rows []jobRow, how 
 		if rows = fitting(rows, r.Limit-r.Running); len(rows) == 0 {
 			return nil, raced, nil
 		}
-		b, c := s.starting(*r, rows, how == givesWay)
+		b, c := s.starting(*r, rows)
+		c.givesWay = how == givesWay
 		res := s.table.Core.Looked(ctx, rows[0].key(), func(row ddb.Item) bool { return resources.Text(row, aOwner) != b.owner }, s.submit(ctx, r.Name, c))
-		switch b.judge(res) {
+		switch b.judge(res, c.givesWay) {
 		case started:
 			return b.begin(ctx, r), raced, nil
 		case startedBefore:
@@ -103,8 +103,8 @@ func (s *store) start(ctx context.Context, r *resources.Row, rows []jobRow, how 
 }
 
 // starting makes the start of some jobs.
-func (s *store) starting(r resources.Row, rows []jobRow, givesWay bool) (*starting, change) {
-	b := &starting{s: s, r: r, rows: rows, owner: stored.NewIDAt(s.cfg.Owner, s.table.Clock()), givesWay: givesWay}
+func (s *store) starting(r resources.Row, rows []jobRow) (*starting, change) {
+	b := &starting{s: s, r: r, rows: rows, owner: stored.NewIDAt(s.cfg.Owner, s.table.Clock())}
 	c := change{start: b, writes: make([]types.TransactWriteItem, len(rows))}
 	for _, j := range rows {
 		c.size += j.size
@@ -128,7 +128,7 @@ const (
 )
 
 // judge tells them: the owner tells that an earlier attempt was applied.
-func (b *starting) judge(res ddb.Result) startVerdict {
+func (b *starting) judge(res ddb.Result, givesWay bool) startVerdict {
 	switch {
 	case res.Outcome == ddb.Applied:
 		return started
@@ -136,7 +136,7 @@ func (b *starting) judge(res ddb.Result) startVerdict {
 		return startedBefore
 	case res.Outcome == ddb.Condition:
 		return refused
-	case res.Outcome == ddb.Refused && b.givesWay && ddb.Conflicted(res.Err):
+	case res.Outcome == ddb.Refused && givesWay && ddb.Conflicted(res.Err):
 		return leftToOthers
 	}
 	return noAnswer

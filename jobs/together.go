@@ -250,11 +250,11 @@ func (s *store) send(ctx context.Context, resource string, st *localResource, f 
 func givenWay(all []*change, conflicts int, res ddb.Result) []*change {
 	if conflicts >= 2 {
 		all = slices.DeleteFunc(all, func(c *change) bool {
-			givesWay := (c.givesWay || c.start != nil && c.start.givesWay) && !c.unclean
-			if givesWay {
+			left := c.givesWay && !c.unclean
+			if left {
 				c.result <- res
 			}
-			return givesWay
+			return left
 		})
 	}
 	for _, c := range all {

@@ -22,16 +22,30 @@ import (
 // An HTTP client follows redirections, and what it brings back from there looks like an
 // answer of the service.
 func TestRedirectionsThatAreFollowed(t *testing.T) {
+	eachRedirection(t, redirected)
+}
+
+func eachRedirection(t *testing.T, test func(t *testing.T, p *place, status int, follows *http.Client)) {
 	p := newPlace(t)
 	p.peer = rig.Client()
 	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
 		t.Run(strconv.Itoa(status), func(t *testing.T) {
 			t.Parallel()
 			for _, follows := range []*http.Client{nil, {}} {
-				redirected(t, p, status, follows)
+				test(t, p, status, follows)
 			}
 		})
 	}
+}
+
+// follower goes to a portal, by an HTTP client of its own or, where that is nil, by the SDK's.
+func follower(t *testing.T, p *place, portal *httptest.Server, follows *http.Client) *optimistic.Repository[account] {
+	c := rig.Client(func(o *dynamodb.Options) {
+		if o.BaseEndpoint, o.Retryer = &portal.URL, retry.AddWithMaxAttempts(o.Retryer, 1); follows != nil {
+			o.HTTPClient = follows
+		}
+	})
+	return versions(optimistic.Config{Attempts: 1})(t, p.items(t, c))
 }
 
 func redirected(t *testing.T, p *place, status int, follows *http.Client) {
@@ -47,12 +61,7 @@ func redirected(t *testing.T, p *place, status int, follows *http.Client) {
 	defer portal.Close()
 	id := rand.Text()
 	there(t, versions(optimistic.Config{})(t, p.items(t, p.peer)), id)
-	c := rig.Client(func(o *dynamodb.Options) {
-		if o.BaseEndpoint, o.Retryer = &portal.URL, retry.AddWithMaxAttempts(o.Retryer, 1); follows != nil {
-			o.HTTPClient = follows
-		}
-	})
-	r := versions(optimistic.Config{Attempts: 1})(t, p.items(t, c))
+	r := follower(t, p, portal, follows)
 	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
 	defer cancel()
 	if _, err := r.Get(ctx, keyOf(id)); err == nil || errors.Is(err, repo.ErrNotFound) {
@@ -68,16 +77,7 @@ func redirected(t *testing.T, p *place, status int, follows *http.Client) {
 // A request that was carried out may be answered with a redirection to where nobody is: that
 // the HTTP client finds nobody there says nothing of the request.
 func TestRedirectionsToNobody(t *testing.T) {
-	p := newPlace(t)
-	p.peer = rig.Client()
-	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
-		t.Run(strconv.Itoa(status), func(t *testing.T) {
-			t.Parallel()
-			for _, follows := range []*http.Client{nil, {}} {
-				ledToNobody(t, p, status, follows)
-			}
-		})
-	}
+	eachRedirection(t, ledToNobody)
 }
 
 func ledToNobody(t *testing.T, p *place, status int, follows *http.Client) {
@@ -95,12 +95,7 @@ func ledToNobody(t *testing.T, p *place, status int, follows *http.Client) {
 	defer portal.Close()
 	id := rand.Text()
 	a := there(t, versions(optimistic.Config{})(t, p.items(t, p.peer)), id)
-	c := rig.Client(func(o *dynamodb.Options) {
-		if o.BaseEndpoint, o.Retryer = &portal.URL, retry.AddWithMaxAttempts(o.Retryer, 1); follows != nil {
-			o.HTTPClient = follows
-		}
-	})
-	r := versions(optimistic.Config{Attempts: 1})(t, p.items(t, c))
+	r := follower(t, p, portal, follows)
 	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
 	defer cancel()
 	a.Balance++

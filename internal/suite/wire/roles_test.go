@@ -36,46 +36,34 @@ func more(_ context.Context, i *invoice) error { i.Total++; return nil }
 
 // roleOperations are those whose requests differ for a type with roles.
 func roleOperations() (all []operation) {
-	add := func(name string, there bool, do func(context.Context, *repo.Table[invoice]) error) {
+	add := func(name string, there bool, do func(context.Context, *testing.T, *repo.Table[invoice]) error) {
 		all = append(all, operation{name: "roles: " + name, prepare: func(t *testing.T, b *bench) func() error {
 			table := rig.Must(repo.NewTable[invoice](b.Client, b.Table, repo.TableConfig{AttemptTimeout: lease}))(t)
 			rig.Is(t, table.EnsureTable(t.Context()))
 			if there {
 				rig.Must(rig.Must(optimistic.New(table, optimistic.Config{}))(t).Create(t.Context(), oneInvoice))(t)
 			}
-			return func() error { return do(t.Context(), table) }
+			return func() error { return do(t.Context(), t, table) }
 		}})
 	}
 	onNolock := func(name string, there bool, do func(context.Context, *nolock.Repository[invoice]) error) {
-		add("nolock: "+name, there, func(ctx context.Context, table *repo.Table[invoice]) error {
-			r, err := nolock.New(table, nolock.Config{})
-			if err != nil {
-				return err
-			}
-			return do(ctx, r)
+		add("nolock: "+name, there, func(ctx context.Context, t *testing.T, table *repo.Table[invoice]) error {
+			return do(ctx, rig.Must(nolock.New(table, nolock.Config{}))(t))
 		})
 	}
 	onOptimistic := func(name string, there bool, do func(context.Context, *optimistic.Repository[invoice]) error) {
-		add("optimistic: "+name, there, func(ctx context.Context, table *repo.Table[invoice]) error {
-			r, err := optimistic.New(table, optimistic.Config{})
-			if err != nil {
-				return err
-			}
-			return do(ctx, r)
+		add("optimistic: "+name, there, func(ctx context.Context, t *testing.T, table *repo.Table[invoice]) error {
+			return do(ctx, rig.Must(optimistic.New(table, optimistic.Config{}))(t))
 		})
 	}
 	onPessimistic := func(name string, cfg pessimistic.Config, do func(context.Context, *pessimistic.Repository[invoice]) error) {
-		add("pessimistic: "+name, true, func(ctx context.Context, table *repo.Table[invoice]) error {
+		add("pessimistic: "+name, true, func(ctx context.Context, t *testing.T, table *repo.Table[invoice]) error {
 			cfg.Lease, cfg.Owner = lease, "owner"
-			r, err := pessimistic.New(table, cfg)
-			if err != nil {
-				return err
-			}
-			return do(ctx, r)
+			return do(ctx, rig.Must(pessimistic.New(table, cfg))(t))
 		})
 	}
 	plus := expression.Add(expression.Name("total"), expression.Value(1))
-	add("Query", true, func(ctx context.Context, table *repo.Table[invoice]) error {
+	add("Query", true, func(ctx context.Context, _ *testing.T, table *repo.Table[invoice]) error {
 		for _, err := range table.Query(ctx, "p") {
 			if err != nil {
 				return err

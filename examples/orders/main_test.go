@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/signal"
 	"strings"
 	"testing"
 
@@ -29,10 +28,7 @@ func TestMain(m *testing.M) {
 			})
 		}
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	crew.Main(run)
 }
 
 func TestNothingIsLostWhenServersAreKilled(t *testing.T) {

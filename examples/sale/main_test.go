@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"testing"
@@ -17,10 +15,7 @@ func TestMain(m *testing.M) {
 	if !crew.IsMember() {
 		os.Exit(m.Run())
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	crew.Main(run)
 }
 
 func TestNothingIsLostOrSoldTwice(t *testing.T) {

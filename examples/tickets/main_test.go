@@ -5,7 +5,6 @@ import (
 	"context"
 	"maps"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"testing"
@@ -21,10 +20,7 @@ func TestMain(m *testing.M) {
 	if !crew.IsMember() {
 		os.Exit(m.Run())
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	crew.Main(run)
 }
 
 func TestAllIsRightWhenServersAreKilled(t *testing.T) {

@@ -41,10 +41,10 @@ func (r *rules) copies(w world, i int, out step) {
 // leaveLate delivers a late copy of a removal.
 func (w *world) leaveLate(r *rules, i int) {
 	m := &w.who[i]
-	ticket, along := m.lateRemove, m.lateNewcomer
+	ticket, newcomer := m.lateRemove, m.lateNewcomer
 	m.lateRemove, m.lateNewcomer = 0, 0
-	if along != 0 {
-		w.carry(r, i, ticket, int(along-1))
+	if newcomer != 0 {
+		w.carry(r, i, ticket, int(newcomer-1))
 	} else {
 		w.remove(r, i, ticket)
 	}

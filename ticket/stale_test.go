@@ -209,11 +209,11 @@ func TestWithoutClocksTheItemIsNeverDue(t *testing.T) {
 	}
 	due("drawn,")
 	rig.Is(t, before.Leave(t.Context()))
-	along := make(chan *ticket.Turn)
-	go func() { along <- lock(t, q, "door") }()
+	drawn := make(chan *ticket.Turn)
+	go func() { drawn <- lock(t, q, "door") }()
 	time.Sleep(10 * time.Millisecond) // it comes while the first is there
 	done(t, rig.Must(turn.Wait(t.Context()))(t))
-	next := <-along
+	next := <-drawn
 	due("drawn by another,")
 	rig.Is(t, next.Extend(t.Context()))
 	due("renewed,")

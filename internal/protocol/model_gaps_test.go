@@ -11,7 +11,7 @@ import "testing"
 func TestModelLockGaps(t *testing.T) {
 	f, _ := run(lockRules{acquirers: 1, ticks: 2, takes: 1, tries: 2, copies: 1, lives: 1, ops: []op{remove}, start: used, resent: true})
 	f.MustFind(t, "a delete is resent on its way, and the second answer arrives")
-	f, _ = run(lockRules{acquirers: 2, ticks: 2, takes: 1, tries: 2, ghosts: 1, copies: 1, lives: 2, ops: []op{commit}, start: born, lateCommit: true, floorOnWire: true})
+	f, _ = run(lockRules{acquirers: 2, ticks: 2, takes: 1, tries: 2, takeCopies: 1, copies: 1, lives: 2, ops: []op{commit}, start: born, lateCommit: true, floorOnWire: true})
 	f.MustFind(t, "an acquire is delivered twice, the second time in a new life")
 	f, _ = run(lockRules{acquirers: 1, ticks: 3, takes: 1, tries: 1, copies: 1, lives: 1, ops: []op{commit}, start: used, extend: true, lateExtend: true})
 	f.MustFind(t, "a commit is delivered twice, the second time after a late extend")

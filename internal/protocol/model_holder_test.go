@@ -59,10 +59,10 @@ func (m *lockModel) sendTake(w lockWorld, i int, out emit[lockWorld]) {
 		req.try = a.tries
 	}
 	before := a.lateTake
-	for _, late := range before.and(req, m.ghosts) {
+	for _, late := range before.and(req, m.takeCopies) {
 		on := w
 		on.who[i].lateTake, on.who[i].unsure = late, true
-		if m.ghosts > 0 {
+		if m.takeCopies > 0 {
 			out(name, what+" is sent, no answer", on, "")
 		}
 		if m.onceEach {

@@ -19,22 +19,22 @@ var (
 func lockRuns() map[string]lockRules {
 	return map[string]lockRules{
 		"three acquirers": {acquirers: 3, ticks: 3, takes: 1, tries: 2, copies: 1, breaks: 1, lives: 2, ops: []op{commit}, start: used},
-		"takeovers":       {acquirers: 2, ticks: 3, takes: 2, tries: 2, ghosts: 1, copies: 1, lives: 1, ops: []op{commit}, start: used},
-		"late commits":    {acquirers: 2, ticks: 2, takes: 1, tries: 2, ghosts: 1, copies: 1, breaks: 1, lives: 2, ops: []op{commit}, start: both, lateCommit: true},
-		"deletes":         {acquirers: 2, ticks: 2, takes: 1, tries: 2, ghosts: 1, copies: 1, breaks: 1, lives: 3, ops: []op{commit, remove}, start: both},
+		"takeovers":       {acquirers: 2, ticks: 3, takes: 2, tries: 2, takeCopies: 1, copies: 1, lives: 1, ops: []op{commit}, start: used},
+		"late commits":    {acquirers: 2, ticks: 2, takes: 1, tries: 2, takeCopies: 1, copies: 1, breaks: 1, lives: 2, ops: []op{commit}, start: both, lateCommit: true},
+		"deletes":         {acquirers: 2, ticks: 2, takes: 1, tries: 2, takeCopies: 1, copies: 1, breaks: 1, lives: 3, ops: []op{commit, remove}, start: both},
 		"late deletes":    {acquirers: 2, ticks: 3, takes: 2, tries: 2, copies: 1, breaks: 1, lives: 2, ops: []op{remove, release}, start: used},
 		"remove alone":    {acquirers: 2, ticks: 3, takes: 1, tries: 2, copies: 1, breaks: 1, lives: 2, ops: []op{commit, remove}, start: used, judge: ruleRemove},
 		"extensions":      {acquirers: 2, ticks: 3, takes: 1, tries: 2, copies: 1, breaks: 1, lives: 2, ops: []op{commit, remove}, start: used, extend: true},
 		"late extends":    {acquirers: 2, ticks: 3, takes: 1, tries: 2, copies: 1, breaks: 1, lives: 2, ops: []op{remove}, start: used, extend: true, lateExtend: true, lateCommit: true},
-		"wild clocks":     {acquirers: 2, ticks: 2, takes: 1, tries: 2, ghosts: 1, copies: 1, breaks: 1, lives: 2, ops: []op{commit, release}, start: used, wildClocks: true},
+		"wild clocks":     {acquirers: 2, ticks: 2, takes: 1, tries: 2, takeCopies: 1, copies: 1, breaks: 1, lives: 2, ops: []op{commit, release}, start: used, wildClocks: true},
 		"by hand":         {acquirers: 2, ticks: 3, takes: 1, tries: 2, copies: 1, breaks: 1, lives: 2, ops: []op{commit, remove}, start: both, byHand: true},
 		"operators":       {acquirers: 2, ticks: 2, takes: 1, tries: 2, copies: 1, lives: 2, ops: []op{commit}, start: both, operates: true},
 		"operators, hand": {acquirers: 2, ticks: 2, takes: 1, tries: 2, copies: 1, lives: 1, ops: []op{release}, start: used, byHand: true, operates: true},
 		"upserts":         {acquirers: 2, ticks: 2, takes: 2, tries: 2, copies: 1, lives: 1, ops: []op{commit, release}, start: unborn, upsert: true},
-		"lives":           {acquirers: 2, ticks: 2, takes: 2, tries: 2, ghosts: 1, copies: 1, breaks: 1, lives: 2, ops: []op{commit}, start: born, lateCommit: true, floorOnWire: true, onceEach: true},
+		"lives":           {acquirers: 2, ticks: 2, takes: 2, tries: 2, takeCopies: 1, copies: 1, breaks: 1, lives: 2, ops: []op{commit}, start: born, lateCommit: true, floorOnWire: true, onceEach: true},
 		"late all":        {acquirers: 2, ticks: 3, takes: 1, tries: 2, copies: 1, breaks: 1, lives: 1, ops: []op{commit}, start: used, extend: true, lateExtend: true, onceEach: true},
-		"lives of stubs":  {acquirers: 1, ticks: 3, takes: 3, tries: 2, ghosts: 2, copies: 2, breaks: 1, lives: 2, ops: []op{commit, release}, start: unborn, upsert: true, floorOnWire: true, onceEach: true},
-		"stub ghosts":     {acquirers: 1, ticks: 3, takes: 3, tries: 2, ghosts: 2, copies: 2, breaks: 1, lives: 2, ops: []op{commit, release}, start: unborn, upsert: true},
+		"lives of stubs":  {acquirers: 1, ticks: 3, takes: 3, tries: 2, takeCopies: 2, copies: 2, breaks: 1, lives: 2, ops: []op{commit, release}, start: unborn, upsert: true, floorOnWire: true, onceEach: true},
+		"copies of stubs": {acquirers: 1, ticks: 3, takes: 3, tries: 2, takeCopies: 2, copies: 2, breaks: 1, lives: 2, ops: []op{commit, release}, start: unborn, upsert: true},
 	}
 }
 
@@ -42,13 +42,13 @@ func lockRuns() map[string]lockRules {
 func (r lockRules) bounds() lockRules {
 	switch {
 	case soak() && r.acquirers == 3:
-		r.ghosts, r.lives = 1, 1
-	case soak() && r.ghosts == 0:
+		r.takeCopies, r.lives = 1, 1
+	case soak() && r.takeCopies == 0:
 		r.takes, r.breaks = max(r.takes, 2), 2
 	case soak():
 		r.tries, r.breaks = 3, 2
 	case quick():
-		r.ticks, r.lives, r.ghosts, r.start = 2, min(r.lives, 2), 0, r.start[len(r.start)-1:]
+		r.ticks, r.lives, r.takeCopies, r.start = 2, min(r.lives, 2), 0, r.start[len(r.start)-1:]
 		r.acquirers, r.takes = min(r.acquirers, 2), 1
 	}
 	return r

@@ -70,7 +70,7 @@ type lockRules struct {
 	ticks       int8 // moments of the clock: 0, 1, 2
 	takes       int8 // attempts of an acquire
 	tries       int8 // attempts of the write that ends the hold
-	ghosts      int8 // late copies of an acquirer's acquire that may be on the way at once
+	takeCopies  int8 // late copies of an acquirer's acquire that may be on the way at once
 	copies      int8 // late copies of the write that ends the hold
 	breaks      int8 // by an operator
 	lives       int8

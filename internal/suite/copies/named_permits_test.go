@@ -15,9 +15,8 @@ import (
 )
 
 func init() {
-	ghost := map[moment]string{ended: aLease, lapsed: aLease, anew: aLease, refused: aLease}
 	maps.Copy(calls, map[string]call{
-		"semaphore, TryAcquire":                        {denied: takes, open: acquires, lands: ghost},
+		"semaphore, TryAcquire":                        {denied: takes, open: acquires, lands: map[moment]string{ended: aLease, lapsed: aLease, anew: aLease, refused: aLease}},
 		"semaphore, Release":                           {open: releases(false)},
 		"semaphore, Release to another of its process": {open: releases(true), mayLand: aLease},
 		"semaphore, Permit.Extend":                     {open: extendsPermit},

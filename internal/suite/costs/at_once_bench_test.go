@@ -29,11 +29,11 @@ import (
 // the requests by hand has no line. The service then answers at once, so that the
 // callers wait for each other alone.
 func BenchmarkCallsAtOnce(b *testing.B) {
-	crowds, calls := []int{1, 100, 1_000, 10_000}, 20_000
+	counts, calls := []int{1, 100, 1_000, 10_000}, 20_000
 	if testing.Short() {
-		crowds, calls = []int{1, 100}, 200
+		counts, calls = []int{1, 100}, 200
 	}
-	for _, callers := range crowds {
+	for _, callers := range counts {
 		latency := 4 * time.Millisecond
 		if callers == 1 {
 			latency = 0 // a machine with nothing to do would go to sleep at each request

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"math"
 	"regexp"
 	"slices"
 
@@ -118,11 +117,11 @@ func (t *opened) few(ctx context.Context) ([]map[string]types.AttributeValue, er
 // table of another kind? That it is can be told of a table that was read as a whole, which
 // is not done with one above 1 MB. Where the rows may not be read, it is not.
 func (t *opened) nothing(ctx context.Context, k kind) error {
-	found, rows, whole, err := t.has(ctx, k, 1)
+	out, err := t.client.Scan(ctx, &dynamodb.ScanInput{TableName: &t.name})
 	switch {
 	case err != nil:
 		return ctx.Err()
-	case found || rows == 0 || !whole:
+	case len(out.Items) == 0, len(out.LastEvaluatedKey) > 0, slices.ContainsFunc(out.Items, k.fits):
 		return nil
 	}
 	return t.not(ctx, k)
@@ -135,7 +134,7 @@ func (t *opened) noLocks(ctx context.Context) error {
 		if t.schema != k.schema {
 			continue
 		}
-		found, _, _, err := t.has(ctx, k, math.MaxInt)
+		found, err := t.scanFor(ctx, &dynamodb.ScanInput{TableName: &t.name}, k.fits)
 		switch {
 		case err != nil:
 			return ctx.Err()
@@ -144,24 +143,4 @@ func (t *opened) noLocks(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// has looks for a row of a kind in the first pages of the table, of 1 MB each, and tells how
-// many rows it has read and whether these are all.
-func (t *opened) has(ctx context.Context, k kind, pages int) (found bool, rows int, whole bool, err error) {
-	in := &dynamodb.ScanInput{TableName: &t.name}
-	for range pages {
-		out, err := t.client.Scan(ctx, in)
-		if err != nil {
-			return false, rows, false, err
-		}
-		rows += len(out.Items)
-		if slices.ContainsFunc(out.Items, k.fits) {
-			return true, rows, false, nil
-		}
-		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
-			return false, rows, true, nil
-		}
-	}
-	return false, rows, false, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -94,23 +95,18 @@ func (s *store) findAt(ctx context.Context, resource, id, place string, level in
 // searchJob reads through the line for a job, and through those that wait for their time
 // if there are any of the resource.
 func (s *store) searchJob(ctx context.Context, r resources.Row, id string) (jobRow, error) {
-	for j, err := range s.jobRows(ctx, jobsPrefix, r.Name) {
-		if j.id == id {
-			return j, err
-		}
-		if err != nil && !errors.Is(err, repo.ErrSchema) {
-			return jobRow{}, err
-		}
+	places := []iter.Seq2[jobRow, error]{s.jobRows(ctx, jobsPrefix, r.Name)}
+	if r.Later != 0 {
+		places = append(places, s.laterRows(ctx, r.Name))
 	}
-	if r.Later == 0 {
-		return jobRow{}, nil
-	}
-	for j, err := range s.laterRows(ctx, r.Name) {
-		if j.id == id {
-			return j, err
-		}
-		if err != nil && !errors.Is(err, repo.ErrSchema) {
-			return jobRow{}, err
+	for _, rows := range places {
+		for j, err := range rows {
+			if j.id == id {
+				return j, err
+			}
+			if err != nil && !errors.Is(err, repo.ErrSchema) {
+				return jobRow{}, err
+			}
 		}
 	}
 	return jobRow{}, nil

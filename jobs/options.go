@@ -160,7 +160,7 @@ func Unique(key string) Option {
 // program of a version without Keep ends such a job without a trace.
 func Keep(d time.Duration) Option {
 	return func(e *options) {
-		if e.keep, e.keeps = d, true; d < 0 {
+		if e.keep, e.keeps = d, true; d < 0 || d > 0 && d < time.Millisecond {
 			e.refuse("what became of a job cannot be kept for %v", d)
 		}
 	}

@@ -128,11 +128,8 @@ func (c Config) taking() (h lock.Config, err error) {
 }
 
 func (c Config) heartbeat(lease time.Duration) (time.Duration, error) {
-	switch {
-	case c.Heartbeat < 0:
-		return 0, fmt.Errorf("%w: Heartbeat is negative (%v)", repo.ErrConfig, c.Heartbeat)
-	case c.Heartbeat > lease/3:
+	if c.Heartbeat > lease/3 {
 		return 0, fmt.Errorf("%w: Lease (%v) is shorter than three Heartbeats (%v): one that fails could not be repeated", repo.ErrConfig, lease, c.Heartbeat)
 	}
-	return c.Heartbeat, nil
+	return c.Heartbeat, settings.Default("Heartbeat", &c.Heartbeat, 0)()
 }

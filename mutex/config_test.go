@@ -78,6 +78,7 @@ func TestBadSettings(t *testing.T) {
 		"lease too short":                {Mode: mutex.FailOpen, Lease: time.Millisecond},
 		"less than three heartbeats":     {Mode: mutex.FailOpen, Lease: 10 * time.Second, Heartbeat: 4 * time.Second},
 		"negative heartbeat":             {Mode: mutex.FailOpen, Heartbeat: -1},
+		"a heartbeat without a unit":     {Mode: mutex.FailOpen, Heartbeat: 10},
 		"less than three attempts":       {Mode: mutex.FailOpen, Lease: 10 * time.Second, Table: repo.TableConfig{AttemptTimeout: 4 * time.Second}},
 		"owner too long":                 {Owner: string(make([]byte, 300))},
 		"wait":                           {Wait: repo.Wait{Min: time.Second, Max: time.Millisecond}},

@@ -244,7 +244,7 @@ func TestWhatACallWasWaitingForWhenItsContextEnded(t *testing.T) {
 		"when it reads again":      {read: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPair(t, optimistic.Config{Wait: repo.Wait{Min: time.Nanosecond, Max: time.Nanosecond}})
+			p := newPair(t, optimistic.Config{Wait: repo.Wait{Min: time.Millisecond, Max: time.Millisecond}})
 			ctx, leave := context.WithCancel(t.Context())
 			defer leave()
 			p.Update = func(n int, _ *dynamodb.UpdateItemInput, send updateSend) (*dynamodb.UpdateItemOutput, error) {

@@ -108,7 +108,7 @@ func TestABusyErrorWhereverTheContextEnds(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	p := rig.Must(b.open(t, semaphore.Config{}).Acquire(t.Context(), "printer"))(t)
-	s := b.open(t, semaphore.Config{Wait: repo.Wait{Min: time.Microsecond, Max: 10 * time.Microsecond}})
+	s := b.open(t, semaphore.Config{Wait: repo.Wait{Min: time.Millisecond, Max: time.Millisecond}})
 	for i := range 20 {
 		ctx, cancel := context.WithCancel(t.Context())
 		before, ended := b.Count.Total(), make(chan error)

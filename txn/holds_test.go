@@ -45,7 +45,7 @@ func (w *world) holds(t testing.TB, clock func() time.Time) holds {
 		open:    rig.Must(mutex.New(w.Client, w.Table+"-m", mutex.Config{Mode: mutex.FailOpen, Lease: lease, Table: table}))(t),
 		queue:   rig.Must(ticket.New(w.Client, w.Table+"-t", ticket.Config{Lease: lease, ClockSkew: -1, Table: table}))(t),
 		permits: rig.Must(semaphore.New(w.Client, w.Table+"-s", semaphore.Config{Lease: lease, ClockSkew: -1, Table: table}))(t),
-		work:    rig.Must(jobs.New[int](w.Client, w.Table+"-s", jobs.Config{Lease: lease, ClockSkew: -1, Retry: jobs.Retry{Min: 1, Max: 1}, Table: table}))(t),
+		work:    rig.Must(jobs.New[int](w.Client, w.Table+"-s", jobs.Config{Lease: lease, ClockSkew: -1, Retry: jobs.Retry{Min: time.Millisecond, Max: time.Millisecond}, Table: table}))(t),
 		ids:     rig.Must(once.New(w.Client, w.Table+"-o", once.Config{Lease: lease, ClockSkew: -1, Wait: repo.Wait{Max: 20 * time.Millisecond}, Table: table}))(t),
 	}
 	holdTables.Do(func() {

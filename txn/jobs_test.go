@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
@@ -192,7 +193,7 @@ func TestDispatcherWithTransactions(t *testing.T) {
 	w := newWorld(t)
 	p := w.process(t, 7, 0.05)
 	open := func(w *world) *jobs.Queue[int] {
-		return rig.Must(jobs.New[int](w.Client, w.Table+"-d", jobs.Config{Lease: shortLease, ClockSkew: -1, Retry: jobs.Retry{Attempts: 1000, Min: 1, Max: 1}}))(t)
+		return rig.Must(jobs.New[int](w.Client, w.Table+"-d", jobs.Config{Lease: shortLease, ClockSkew: -1, Retry: jobs.Retry{Attempts: 1000, Min: time.Millisecond, Max: time.Millisecond}}))(t)
 	}
 	s, mine, clean, sem := w.stores["optimistic"], p.stores["optimistic"], open(w), open(p)
 	rig.Is(t, clean.EnsureTable(t.Context()))

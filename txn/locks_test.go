@@ -198,7 +198,7 @@ func TestLostLock(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			x, y := w.two(t)
-			peer := openPeer(t, w).locking(t, pessimistic.Config{ClockSkew: time.Nanosecond})
+			peer := openPeer(t, w).locking(t, pessimistic.Config{ClockSkew: -1})
 			versions, mine := w.stores["optimistic"], w.locking(t, c.cfg)
 			err := txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
 				if err := versions.in(tx).add(ctx, y, 1); err != nil {

@@ -85,11 +85,11 @@ func AttemptTimeout(d, lease *time.Duration) Fill {
 // ClockSkew is how much the clocks of programs may differ; negative: not at all.
 func ClockSkew(d *time.Duration) Fill {
 	return func() error {
-		if *d == 0 {
-			*d = defaultSkew
+		if *d < 0 {
+			*d = 0
+			return nil
 		}
-		*d = max(*d, 0)
-		return nil
+		return Default("ClockSkew", d, defaultSkew)()
 	}
 }
 
@@ -110,11 +110,8 @@ const longest = 365 * 24 * time.Hour
 // than a year is a year.
 func Bounds(name string, least, most *time.Duration, defaultLeast, defaultMost time.Duration) Fill {
 	return func() error {
-		if *least < 0 {
-			return negative(name+".Min", *least)
-		}
-		if *most < 0 {
-			return negative(name+".Max", *most)
+		if err := FillAll(Default(name+".Min", least, 0), Default(name+".Max", most, 0)); err != nil {
+			return err
 		}
 		if *least == 0 {
 			*least = defaultLeast

@@ -40,6 +40,7 @@ func TestFill(t *testing.T) {
 		{"skew", skew, 0, time.Second, ""},
 		{"skew", skew, 5 * time.Second, 5 * time.Second, ""},
 		{"skew", skew, -1, 0, ""},
+		{"skew without a unit", skew, 2, 0, "ClockSkew is 2ns: use a millisecond at least"},
 		{"time-out without end", timeout(0), 0, 0, ""},
 		{"time-out", timeout(30 * time.Second), 0, 10 * time.Second, ""},
 		{"time-out", timeout(3 * time.Second), 0, time.Second, ""},
@@ -67,6 +68,8 @@ func TestFill(t *testing.T) {
 		{repo.Wait{Min: 2 * ms, Max: ms}, repo.Wait{}, "Wait.Max (1ms) is less than Wait.Min (2ms)"},
 		{repo.Wait{Min: -1}, repo.Wait{}, "Wait.Min is negative"},
 		{repo.Wait{Max: -1}, repo.Wait{}, "Wait.Max is negative"},
+		{repo.Wait{Min: 10}, repo.Wait{}, "Wait.Min is 10ns: use a millisecond at least"},
+		{repo.Wait{Max: 50}, repo.Wait{}, "Wait.Max is 50ns: use a millisecond at least"},
 		{repo.Wait{Attempts: -1}, repo.Wait{}, "Wait.Attempts is negative"},
 	} {
 		got := c.give

@@ -125,6 +125,9 @@ func (s *store) lots(ctx context.Context, resource string, count int, job func(i
 // ids were given an earlier call may have been applied.
 func missing(resource string, ids, given []string, from, n int, why error) *ManyError {
 	e := &ManyError{Resource: resource, Err: why}
+	if from > 0 {
+		e.Err = telemetry.Part(why) // whoever repeats all of it doubles what is there
+	}
 	for i := from; i < len(ids); i++ {
 		if i < from+n && errors.Is(why, repo.ErrOutcomeUnknown) || len(given) > 0 && given[i] != "" {
 			e.Unknown = append(e.Unknown, i)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -175,6 +176,25 @@ func TestEnqueueMany(t *testing.T) {
 	if none := rig.Must(s.EnqueueMany(t.Context(), "mail", nil))(t); none != nil {
 		t.Errorf("%q", none)
 	}
+
+	var sent atomic.Int64
+	refused := func(t *testing.T, first int64, verdict repo.Verdict, again bool) {
+		t.Helper()
+		sent.Store(0)
+		b.Faults(func(op string, _ int, _ []byte) fault.Kind {
+			if op == "TransactWriteItems" && sent.Add(1) > first {
+				return fault.Refuse
+			}
+			return fault.None
+		})
+		_, err := s.EnqueueMany(t.Context(), "parcels", all)
+		if v := repo.VerdictOf(err); v != verdict || repo.Retryable(err) != again {
+			t.Errorf("%d of 3 transactions written: %v, again %v: %v", first, v, repo.Retryable(err), err)
+		}
+		b.Faults(nil)
+	}
+	refused(t, 0, repo.NotWritten, true)
+	refused(t, 1, repo.Unknown, false) // 90 are there: they would come twice
 
 	loseBehindTheFirst(b)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)

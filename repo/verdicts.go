@@ -32,12 +32,16 @@ func (v Verdict) String() string {
 // write, and so are ErrDone, once.ErrNoResult and delegate.ErrRepeated. What a change's own
 // function returns is NotWritten, also where it is one of these, of another call. The Do of a
 // lock, a turn or a permit has no change but its function's: of what that returns it is told as
-// of the call that has made it.
+// of the call that has made it. An EnqueueMany of package jobs that was made in part is Unknown:
+// its ManyError tells which.
 func VerdictOf(err error) Verdict {
 	var returned *telemetry.Returned
+	var partly *telemetry.Partly
 	switch {
 	case errors.As(err, &returned):
 		return NotWritten
+	case errors.As(err, &partly):
+		return Unknown
 	case err == nil, errors.Is(err, ErrDone), errors.Is(err, telemetry.NoResult): // of the latter the result alone is missing
 		return Written
 	case errors.Is(err, ErrOutcomeUnknown):

@@ -28,3 +28,12 @@ func (r *Returned) Unwrap() error { return r.error }
 
 // Return marks such an error.
 func Return(err error) error { return &Returned{err} }
+
+// Partly is why a call has ended that had written a part of what it was to write: of the whole
+// neither that it was written is true nor that it was not.
+type Partly struct{ error }
+
+func (p *Partly) Unwrap() error { return p.error }
+
+// Part marks such an error.
+func Part(err error) error { return &Partly{err} }

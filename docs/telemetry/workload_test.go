@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/jobs"
@@ -194,6 +196,19 @@ var scenes = map[string]func(t *testing.T, s *shop, happened func(metric string)
 			}
 			return nil
 		}))
+		versions := rig.Must(optimistic.New(s.table(t), optimistic.Config{}))(t)
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		s.Always(fault.LoseResponse)
+		defer s.Faults(nil)
+		rig.Is(t, txn.Config{MeterProvider: s.cfg.MeterProvider, TracerProvider: s.cfg.TracerProvider, Logger: s.cfg.Logger}.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
+			for _, key := range []repo.Key{one, two} {
+				if err := versions.In(tx).Apply(ctx, key, expression.Add(expression.Name("stock"), expression.Value(1))); err != nil {
+					return err
+				}
+			}
+			return nil
+		}), repo.ErrOutcomeUnknown)
 	},
 	"mail": func(t *testing.T, s *shop, _ func(string) bool) {
 		rows := s.rows(t)

@@ -31,7 +31,11 @@ func (o *Observer) Event(ctx context.Context, level slog.Level, name, text strin
 	if o == nil || !o.Log.Enabled(ctx, level) {
 		return
 	}
-	o.Log.LogAttrs(ctx, level, "dynahold: "+text, append([]slog.Attr{slog.String("event", name), slog.String("table", o.Table)}, attrs...)...)
+	first := []slog.Attr{slog.String("event", name)}
+	if o.Table != "" { // a transaction has none: its error names the items
+		first = append(first, slog.String("table", o.Table))
+	}
+	o.Log.LogAttrs(ctx, level, "dynahold: "+text, append(first, attrs...)...)
 }
 
 // Ended tells that something held ended before its holder was done. why is [Lost] or

@@ -129,16 +129,16 @@ var ErrAhead = telemetry.NewError("ahead", "event is ahead of its time")
 
 // Put writes the whole item if its event is newer than the stored one, or if
 // there is no item. ErrStale if it is older; nil for a redelivered duplicate.
-// One request, no read; a refused write bills the stored item's size.
+// One request, two over a tombstone, no read; a refused write bills the stored item's size.
 func (r *Repository[T]) Put(ctx context.Context, item T) error { return r.r.put(ctx, &item) }
 
 // Apply makes a partial change under the same guard: at is when its event
 // happened, as an integer, a time.Time, or an [Event]. Of a time.Time that is
 // kept as an integer, what is less than Config.Unit is cut off. An item that
 // does not exist comes into being with what update sets. The update must leave
-// the key, the event time, the event id, the version and the library's
-// attributes alone, and name attributes that T has (ErrConfig; TableConfig.AnyAttribute).
-// One request.
+// the key, the event time, the event id, the version and the library's attributes alone
+// (ErrFixed), and name attributes that T has (ErrConfig; TableConfig.AnyAttribute). One
+// request; over a tombstone two, and one more where that has kept what the update builds on.
 func (r *Repository[T]) Apply(ctx context.Context, key repo.Key, at any, update expression.UpdateBuilder) error {
 	return r.r.apply(ctx, key, at, update)
 }

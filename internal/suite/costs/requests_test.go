@@ -74,6 +74,18 @@ func TestRequestsOnTheWire(t *testing.T) {
 		}, wire{"GetItem": 1, "UpdateItem": 1}},
 		{"event write", func() error { return event.Put(ctx, fixture.Account{ID: "p", Seq: 1, At: next()}) }, wire{"UpdateItem": 1}},
 		{"event write, duplicate", func() error { return event.Put(ctx, fixture.Account{ID: "p", Seq: 1, At: at}) }, wire{"UpdateItem": 1}},
+		{"event write over a tombstone", func() error {
+			if err := event.DeleteAt(ctx, key, next()); err != nil { // 1 of the requests
+				return err
+			}
+			return event.Put(ctx, fixture.Account{ID: "p", Seq: 1, At: next()})
+		}, wire{"UpdateItem": 3}},
+		{"partial event write over a tombstone", func() error {
+			if err := event.DeleteAt(ctx, key, next()); err != nil { // 1 of the requests
+				return err
+			}
+			return event.Apply(ctx, key, next(), expression.Set(expression.Name("balance"), expression.Value(1)))
+		}, wire{"UpdateItem": 3}},
 		{"partial event write", func() error {
 			return event.Apply(ctx, key, next(), expression.Add(expression.Name("balance"), expression.Value(1)))
 		}, wire{"UpdateItem": 1}},

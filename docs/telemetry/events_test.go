@@ -57,7 +57,7 @@ func TestEventsHaveTheirNames(t *testing.T) {
 	documented := table(t, "event")
 	for _, name := range []string{
 		"dynahold.lock.lost", "dynahold.lock.expired", "dynahold.lock.taken_over", "dynahold.lock.broken", "dynahold.renewal.late", "dynahold.outcome.unknown",
-		"dynahold.job.failed", "dynahold.job.dead_lettered", "dynahold.job.quarantined", "dynahold.request.retry",
+		"dynahold.job.failed", "dynahold.job.dead_lettered", "dynahold.job.quarantined", "dynahold.dispatcher.failed", "dynahold.request.retry",
 	} {
 		if len(log.events[name]) == 0 {
 			t.Errorf("%s did not happen", name)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -161,6 +162,11 @@ var scenes = map[string]func(t *testing.T, s *shop, happened func(metric string)
 		for i := range 3 {
 			rig.Must(numbers.Enqueue(t.Context(), "mail", i))(t)
 		}
+		var ticked atomic.Bool
+		numbers.Periodic("digest", jobs.Every(time.Second), func(time.Time) (string, int, error) {
+			ticked.Store(true)
+			return "", 0, errors.New("no digest")
+		})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() {
@@ -173,7 +179,7 @@ var scenes = map[string]func(t *testing.T, s *shop, happened func(metric string)
 		}()
 		rig.Await(t, "jobs are counted, and two are dead", func() bool {
 			r, err := numbers.Resource(t.Context(), "mail")
-			return err == nil && r.Dead == 2 && r.Queued == 0 && happened("dynahold.job.count") && happened("dynahold.batch.size")
+			return err == nil && r.Dead == 2 && r.Queued == 0 && ticked.Load() && happened("dynahold.job.count") && happened("dynahold.batch.size")
 		})
 		cancel()
 		rig.Is(t, <-ended)

@@ -48,11 +48,18 @@ func (c *check[T]) itemsComeAndGo() {
 		return nil
 	})
 	c.expect("Upsert of no item", got, key, err, from+1)
-	if _, err = r.Update(c.soon(), key, func(context.Context, *T) error { return repo.Remove }); err != nil {
-		c.Errorf("Update that returns repo.Remove: %v", err)
+	c.removes("Update", key, r.Update)
+	_, key = c.stored()
+	c.removes("Upsert", key, r.Upsert)
+}
+
+func (c *check[T]) removes(call string, key repo.Key, by func(context.Context, repo.Key, func(context.Context, *T) error) (T, error)) {
+	c.Helper()
+	if _, err := by(c.soon(), key, func(context.Context, *T) error { return repo.Remove }); err != nil {
+		c.Errorf("%s that returns repo.Remove: %v", call, err)
 	}
-	_, err = r.Get(c.soon(), key)
-	c.is("Get after repo.Remove", err, repo.ErrNotFound)
+	_, err := c.plain.Get(c.soon(), key)
+	c.is("Get after the repo.Remove of "+call, err, repo.ErrNotFound)
 }
 
 // expect checks what a call has returned, and what is stored.
@@ -78,6 +85,11 @@ func (c *check[T]) failingChanges() {
 	c.is("Update whose change fails", err, mine)
 	_, err = c.plain.Upsert(c.soon(), key, func(_ context.Context, item *T) error { c.Add(item); return mine })
 	c.is("Upsert whose change fails", err, mine)
+	_, none := c.fresh()
+	_, err = c.plain.Upsert(c.soon(), none, func(_ context.Context, item *T) error { c.Add(item); return mine })
+	c.is("Upsert of no item whose change fails", err, mine)
+	_, err = c.plain.Get(c.soon(), none)
+	c.is("Get after an Upsert of no item whose change failed", err, repo.ErrNotFound)
 	for _, of := range []error{repo.ErrDone, repo.ErrOutcomeUnknown, repo.ErrConflict, repo.ErrLocked, repo.ErrLockLost, repo.ErrNotFound} {
 		_, err := c.plain.Update(c.soon(), key, func(_ context.Context, item *T) error { c.Add(item); return fmt.Errorf("another call: %w", of) })
 		c.is("Update whose change returns the error of another call", err, of)

@@ -113,6 +113,8 @@ var faulty = map[string]struct {
 	"refuses to change nothing":       {updates(refusesNothing), "items come and go"},
 	"begins anew what is there":       {func(w wrapper) repo.Repository[account] { return anew{w} }, "items come and go"},
 	"takes another's for its own":     {func(w wrapper) repo.Repository[account] { return yields{w} }, "a change in the middle of another"},
+	"keeps what Upsert is to remove":  {func(w wrapper) repo.Repository[account] { return keepsBoth{w} }, "items come and go"},
+	"makes what failed":               {func(w wrapper) repo.Repository[account] { return makesWhatFailed{w} }, "a change that fails writes nothing"},
 	"reads for nobody":                {func(w wrapper) repo.Repository[account] { return detachedReads{w} }, "a context that has ended"},
 }
 
@@ -190,6 +192,40 @@ func keepsWhatGoes(ctx context.Context, w wrapper, key repo.Key, do change) (acc
 		}
 		return nil
 	})
+}
+
+type keepsBoth struct{ wrapper }
+
+func (w keepsBoth) Upsert(ctx context.Context, key repo.Key, do change) (account, error) {
+	if do == nil {
+		return w.Repository.Upsert(ctx, key, nil)
+	}
+	return w.Repository.Upsert(ctx, key, func(ctx context.Context, a *account) error {
+		if err := do(ctx, a); !errors.Is(err, repo.Remove) {
+			return err
+		}
+		return nil
+	})
+}
+
+// makesWhatFailed writes an item that is not there also if its change fails.
+type makesWhatFailed struct{ wrapper }
+
+func (w makesWhatFailed) Upsert(ctx context.Context, key repo.Key, do change) (account, error) {
+	if do == nil {
+		return w.Repository.Upsert(ctx, key, nil)
+	}
+	var failed error
+	a, err := w.Repository.Upsert(ctx, key, func(ctx context.Context, a *account) error {
+		if failed = do(ctx, a); a.Version > 0 {
+			return failed
+		}
+		return nil
+	})
+	if err == nil {
+		err = failed
+	}
+	return a, err
 }
 
 func refusesNothing(ctx context.Context, w wrapper, key repo.Key, do change) (account, error) {

@@ -14,7 +14,7 @@ var limits = map[string]int{
 	"optimistic":  21_010,
 	"pessimistic": 20_420,
 	"repo":        7_645,
-	"repotest":    10_265,
+	"repotest":    10_285,
 	"semaphore":   10_620,
 	"ticket":      10_575,
 	"txn":         18_560,

@@ -181,12 +181,11 @@ func (a *acquisition) turn(ctx context.Context) (*Permit, error) {
 // is ours, and a second one cannot be.
 func (a *acquisition) try(ctx context.Context) (*Permit, tryVerdict, error) {
 	s, asked := a.s, time.Now() // before the end is reckoned: the deadline counts from here
-	in, until := s.take(a.name, a.attr)
-	res := s.table.Core.Update(ctx, in, ddb.Options{
+	res := s.table.Core.Update(ctx, s.take(a.name, a.attr), ddb.Options{
 		AwaitAnswer: true, OnItem: true, Holding: true, Stands: func(row ddb.Item) bool { return row[a.attr] == nil },
 	})
 	r, unread := s.table.Parse(a.name, res.Shown())
-	_, ours := r.Permits[a.attr]
+	mine, ours := r.Permits[a.attr]
 	doubtful := a.doubtful || !res.Clean
 	verdict := judgeTry(res.Outcome, ddb.Conflicted(res.Err) && ctx.Err() == nil, unread == nil, ours, doubtful)
 	a.doubtful = doubtful || res.Outcome == ddb.Applied
@@ -202,7 +201,8 @@ func (a *acquisition) try(ctx context.Context) (*Permit, tryVerdict, error) {
 		return nil, verdict, nil
 	}
 	s.table.Adopt(a.grace, r)
-	held := s.newPermit(a.name, a.attr, r.Token, asked, until)
+	// Its end may be that of an earlier try, and later, where the clock was set back since.
+	held := s.newPermit(a.name, a.attr, r.Token, asked, mine.Until)
 	held.once, held.found = !doubtful, verdict == takenEarly
 	s.took(r, held)
 	return held, verdict, nil
@@ -224,19 +224,18 @@ func (a *acquisition) failed(ctx context.Context, err error) error {
 	return err
 }
 
-// take is the request for a permit, and the end that it writes.
-func (s *Semaphore) take(name, attr string) (in *dynamodb.UpdateItemInput, until time.Time) {
+// take is the request for a permit.
+func (s *Semaphore) take(name, attr string) *dynamodb.UpdateItemInput {
 	now := s.table.Clock()
-	until = now.Add(s.cfg.Lease)
 	w := s.table.Core.NewWrite()
 	s.table.Take(w, now)
-	w.Set(attr, ddb.Number(ddb.Seconds(until)))
+	w.Set(attr, ddb.Number(ddb.Seconds(now.Add(s.cfg.Lease))))
 	if s.cfg.NamePermits {
 		w.Set(resources.OwnerAttr(attr), stored.Sign(now, s.cfg.Owner))
 	}
 	w.IfAbsent(attr)
 	s.table.If(w, resources.ForOneMore)
-	in = resources.Update(w, resources.Key(name))
+	in := resources.Update(w, resources.Key(name))
 	in.ReturnValues = types.ReturnValueAllNew
-	return in, until
+	return in
 }

@@ -1,11 +1,15 @@
 package semaphore_test
 
 import (
+	"bytes"
 	"context"
+	"net/http"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/semaphore"
@@ -262,6 +266,43 @@ func TestWhoMayHaveHadAPermitIsNotPassedOne(t *testing.T) {
 		})
 		rig.Is(t, got.permit.Release(t.Context()), repo.ErrOutcomeUnknown)
 		rig.Is(t, theirs.Release(t.Context()))
+		wantNone(t, other.s)
+	})
+}
+
+// A permit that an earlier try has taken, late, is kept from its own end on: where the clock
+// was set back since, that is later than the end of the try that has found it.
+func TestAPermitOfAnEarlierTryAfterTheClockWasSetBack(t *testing.T) {
+	besideAnother(t, inDoubt, func(t *testing.T, p, other *process) {
+		theirs := rig.Must(other.s.Acquire(t.Context(), "printer"))(t)
+		copies := fault.NewCopier(p.net.Next)
+		p.net.Next = copies
+		var first *fault.Copy
+		var landed atomic.Bool
+		copies.On(func(one *fault.Copy) (*http.Response, error) {
+			switch {
+			case !asks(string(one.Body)):
+			case first == nil:
+				first = one
+				p.s.SetClock(-2 * inDoubt.Lease)
+				return nil, syscall.ECONNRESET
+			case !bytes.Equal(one.Body, first.Body) && landed.CompareAndSwap(false, true):
+				rig.Is(t, theirs.Release(t.Context()))
+				rig.Must(first.Deliver())(t)
+			}
+			return nil, nil
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		got := <-p.acquire(ctx)
+		rig.Is(t, got.err)
+		if sent := p.sent.Load(); !landed.Load() || sent > 10 {
+			t.Errorf("landed: %v, after %d requests", landed.Load(), sent)
+		}
+		if got.permit != nil {
+			rig.Is(t, got.permit.Extend(t.Context()))
+			rig.Is(t, got.permit.Release(t.Context()))
+		}
 		wantNone(t, other.s)
 	})
 }

@@ -70,6 +70,7 @@ type Lease struct {
 	ending    int32         // guarded by mu: how many wait to end the lease, before whom nobody begins to renew it
 	claim     time.Duration // guarded by mu: renew then, since the process began, whatever Every says; 0: no need
 	again     time.Duration // guarded by mu: between claims without success
+	at        time.Duration // guarded by mu: of a slot, or of a try after a failure, since the process began: no clock moves it; 0: neither is waited for
 
 	began time.Duration    // guarded by mu: when it was taken, since the process began; 0: nobody asked
 	trace *telemetry.Trace // guarded by mu: where it was taken; nil: nobody listens

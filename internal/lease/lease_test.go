@@ -192,28 +192,30 @@ func TestRenewalsOfWhatWasTakenTogetherSpreadOut(t *testing.T) {
 }
 
 func TestFailedRenewalsAreRepeatedUntilTheDeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		sour, told := errors.New("sour"), 0
-		observe, err := telemetry.New(telemetry.Options{Log: slog.New(counting{slog.DiscardHandler, &told})})
-		if err != nil {
-			t.Fatal(err)
-		}
-		l, renewals := keep(lease.Config{Length: length, Every: every, Observe: observe}, func() error { return sour })
-		began := time.Now()
-		<-l.Context().Done()
-		if took := time.Since(began); took != length-margin {
-			t.Errorf("ended after %v", took)
-		}
-		cause := context.Cause(l.Context())
-		if !errors.Is(cause, repo.ErrLockExpired) || !errors.Is(cause, sour) {
-			t.Errorf("cause %v", cause)
-		}
-		synctest.Wait() // the end is told after the context has ended
-		if n := len(*renewals); n < 10 || told < n-1 {
-			t.Errorf("%d renewals tried, %d told", n, told)
-		}
-		finish(l)
-	})
+	for _, jumps := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			sour, told := errors.New("sour"), 0
+			observe, err := telemetry.New(telemetry.Options{Log: slog.New(counting{slog.DiscardHandler, &told})})
+			if err != nil {
+				t.Fatal(err)
+			}
+			l, renewals := keep(lease.Config{Length: length, Every: every, Jumps: jumps, Observe: observe}, func() error { return sour })
+			began := time.Now()
+			<-l.Context().Done()
+			if took := time.Since(began); took != length-margin {
+				t.Errorf("ended after %v", took)
+			}
+			cause := context.Cause(l.Context())
+			if !errors.Is(cause, repo.ErrLockExpired) || !errors.Is(cause, sour) {
+				t.Errorf("cause %v", cause)
+			}
+			synctest.Wait() // the end is told after the context has ended
+			if n := len(*renewals); n < 10 || told < n-1 {
+				t.Errorf("%d renewals tried, %d told", n, told)
+			}
+			finish(l)
+		})
+	}
 }
 
 func TestTheLastWriteRunsAlone(t *testing.T) {

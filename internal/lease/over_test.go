@@ -136,3 +136,45 @@ func TestTheDeadlineDoesNotWaitForARenewal(t *testing.T) {
 		}
 	}
 }
+
+// A clock of the program's own is looked at all the time, also between the tries of a
+// renewal that fails, and while one waits for its turn among thousands.
+func TestAClockThatJumpsIsSeenAtOnce(t *testing.T) {
+	const length, every = 3 * time.Second, time.Second
+	for name, c := range map[string]struct {
+		others int
+		answer error
+	}{
+		"while nothing fails":         {},
+		"after a failed renewal":      {answer: errors.New("away")},
+		"while renewals wait in line": {others: 600},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var ahead atomic.Int64
+				clock := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+				cfg := &lease.Config{Length: length, Every: every, Jumps: true, Clock: clock}
+				var over []context.Context
+				for range c.others + 1 {
+					l := lease.New(cfg, renewal(func(context.Context) error { return c.answer }), time.Now().Add(length), clock().Add(length))
+					l.Start(t.Context())
+					over = append(over, l.Context())
+					defer finish(l)
+				}
+				time.Sleep(every + every/20)
+				ahead.Store(int64(length))
+				time.Sleep(2 * ddb.ClockLook)
+				synctest.Wait()
+				n := 0
+				for _, ctx := range over {
+					if cause := context.Cause(ctx); !errors.Is(cause, repo.ErrLockExpired) {
+						n++
+					}
+				}
+				if n > 0 {
+					t.Errorf("%d go on", n)
+				}
+			})
+		})
+	}
+}

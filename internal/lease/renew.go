@@ -24,10 +24,9 @@ func (l *Lease) arm() {
 	if l.halted || l.cfg.Length == 0 || !l.renewed() && l.watched == nil && !l.reported {
 		return
 	}
-	l.slot = false
-	looks := l.cfg.Jumps && l.failed == nil // after a failure the steps are small anyway
+	l.slot, l.at = false, 0
 	due, least := l.left(), l.cfg.Length/20
-	if looks {
+	if l.cfg.Jumps && l.failed == nil {
 		least = ddb.ClockLook
 	}
 	if l.cfg.Every > 0 {
@@ -44,7 +43,10 @@ func (l *Lease) arm() {
 	if l.claim != 0 {
 		due = min(due, l.claim-time.Since(process0))
 	}
-	l.wake(due, looks)
+	if l.failed != nil {
+		l.at = time.Since(process0) + due
+	}
+	l.wake(due)
 }
 
 // renewed reports whether a renewal will be due. The caller holds mu.
@@ -61,8 +63,8 @@ func (l *Lease) setTimer(due time.Duration) {
 }
 
 // wake sets the timer, by way of looks at a clock that may jump. The caller holds mu.
-func (l *Lease) wake(due time.Duration, looks bool) {
-	if l.early = looks && due > ddb.ClockLook; l.early {
+func (l *Lease) wake(due time.Duration) {
+	if l.early = l.cfg.Jumps && due > ddb.ClockLook; l.early {
 		due = ddb.ClockLook
 	}
 	l.setTimer(due)
@@ -71,8 +73,8 @@ func (l *Lease) wake(due time.Duration, looks bool) {
 // awaitSlot sets the timer for the next slot, but not past the deadline. The caller
 // holds mu.
 func (l *Lease) awaitSlot(wait time.Duration) {
-	l.slot, l.early = true, false
-	l.setTimer(min(wait, time.Until(l.deadline())))
+	l.slot, l.at = true, time.Since(process0)+wait
+	l.wake(min(wait, l.left()))
 }
 
 // leaveLimiter takes the lease out of the limiter's count. The caller holds mu.
@@ -112,7 +114,10 @@ func (l *Lease) lookedEarly() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	early := l.early
-	if early {
+	switch {
+	case early && l.at != 0 && !l.halted:
+		l.wake(min(l.at-time.Since(process0), l.left()))
+	case early:
 		l.arm()
 	}
 	return early
@@ -153,10 +158,10 @@ func (l *Lease) begin() (context.Context, func()) {
 		l.awaitSlot(process.slot(now))
 		return nil, nil
 	}
-	l.slot = false
+	l.slot, l.at = false, 0
 	ctx, cancel := context.WithDeadline(telemetry.Under(context.Background(), l.trace), until)
 	l.stopRenew, l.renewing = cancel, true
-	l.wake(l.left(), l.cfg.Jumps) // the deadline does not wait for the answer
+	l.wake(l.left()) // the deadline does not wait for the answer
 	return ctx, func() {
 		process.end()
 		cancel()

@@ -223,7 +223,7 @@ var ofLeases = []mutant{
 	{
 		name: "a deadline waits for the renewal under way",
 		file: "internal/lease/renew.go",
-		old:  "	l.wake(l.left(), l.cfg.Jumps) // the deadline does not wait for the answer\n",
+		old:  "	l.wake(l.left()) // the deadline does not wait for the answer\n",
 		new:  "",
 		by:   test("internal/lease", "^TestTheDeadlineDoesNotWaitForARenewal$"),
 	},

@@ -147,3 +147,48 @@ func TestVerdictOfADoThatHasNotRun(t *testing.T) {
 type held struct{}
 
 func (held) Context() context.Context { return context.Background() }
+
+// A clock of the program's own that panics harms the call that asks it, and none after it.
+func TestAClockThatPanics(t *testing.T) {
+	for name, call := range map[string]func(l *lease.Lease){
+		"Context": func(l *lease.Lease) { l.Context() },
+		"Report":  func(l *lease.Lease) { l.Report() },
+		"Cause":   func(l *lease.Lease) { _ = l.Cause() },
+		"Left":    func(l *lease.Lease) { l.Left() },
+		"Start":   func(l *lease.Lease) { l.Start(context.Background()) },
+		"Extend":  func(l *lease.Lease) { _ = l.Extend(context.Background()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for nth := range 4 { // of the times that the clock is asked
+				synctest.Test(t, func(t *testing.T) {
+					asked := 0
+					cfg := &lease.Config{Length: length, Jumps: true, Clock: func() time.Time {
+						if asked++; asked == nth+1 {
+							panic("no clock")
+						}
+						return time.Now()
+					}}
+					l := lease.New(cfg, renewal(func(context.Context) error { return nil }), time.Now().Add(length), time.Now().Add(length))
+					func() {
+						defer func() { _ = recover() }()
+						call(l)
+					}()
+					asked = nth + 1
+					ended := make(chan error, 1)
+					go func() { <-l.Context().Done(); ended <- context.Cause(l.Context()) }()
+					synctest.Wait()
+					time.Sleep(2 * length)
+					synctest.Wait()
+					select {
+					case err := <-ended:
+						if !errors.Is(err, repo.ErrLockExpired) {
+							t.Errorf("%d: %v", nth, err)
+						}
+					default:
+						t.Errorf("%d: its context goes on", nth)
+					}
+				})
+			}
+		})
+	}
+}

@@ -52,7 +52,7 @@ type Lease struct {
 	next     time.Duration // guarded by op: what ahead will be if the end that is being sent is applied
 	inDoubt  bool          // guarded by op: an earlier write that ends it had no verdict
 	early    bool          // guarded by mu, and here because here is room: the timer only looks whether the clock has jumped
-	reported bool          // guarded by mu, and here for the same reason: the deadline is told at once, also if nobody has the context
+	reported bool          // guarded by mu, and here for the same reason: the deadline is told at once
 
 	mu        sync.Mutex
 	ended     error         // guarded by mu, and changed under op: why it is over; nil while it is not
@@ -143,26 +143,27 @@ func (l *Lease) sort() string {
 }
 
 // Context is cancelled, with the cause, when the lease is over. It tells of what else was
-// held where this was taken.
+// held where this was taken. The clock is asked first: one of the program's own may panic.
 func (l *Lease) Context() context.Context {
-	l.mu.Lock()
 	late := false
+	defer func() {
+		if late {
+			l.Expire()
+		}
+	}()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.watched == nil {
+		if late = l.over == nil && l.passed(); !late {
+			l.tells()
+		}
 		l.watched = &watched{}
 		l.watched.ctx, l.watched.cancel = context.WithCancelCause(cmp.Or(l.held, context.Background()))
-		late = l.over == nil && l.passed()
 		if l.over != nil {
 			l.watched.cancel(l.over)
-		} else if !late && l.cfg.Every == 0 && !l.reported {
-			l.arm() // from now on somebody is to be told
 		}
 	}
-	ctx := l.watched.ctx
-	l.mu.Unlock()
-	if late {
-		l.Expire()
-	}
-	return ctx
+	return l.watched.ctx
 }
 
 // Report lets the deadline be told at once, as Context does, without the cost of one:
@@ -170,13 +171,19 @@ func (l *Lease) Context() context.Context {
 func (l *Lease) Report() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.tells()
+}
+
+// tells lets the timer tell of the deadline: from now on somebody is to hear of it. The
+// caller holds mu.
+func (l *Lease) tells() {
 	if l.reported || l.over != nil {
 		return
 	}
-	l.reported = true
-	if l.watched == nil && l.cfg.Every == 0 {
-		l.arm()
+	if !l.renewed() && !l.halted && l.cfg.Length > 0 { // else it has a timer, or needs none
+		l.wake(l.left())
 	}
+	l.reported = true
 }
 
 // Cause is why the context is cancelled, without the cost of one; nil while the

@@ -21,7 +21,7 @@ func (l *Lease) schedule() {
 // arm sets the one timer: for the next renewal, or, without renewal, for the
 // deadline, if somebody is to be told. The caller holds mu.
 func (l *Lease) arm() {
-	if l.halted || l.cfg.Length == 0 || !l.renewed() && l.watched == nil && !l.reported {
+	if l.halted || l.cfg.Length == 0 || !l.renewed() && !l.reported {
 		return
 	}
 	l.slot, l.at = false, 0
@@ -52,22 +52,16 @@ func (l *Lease) arm() {
 // renewed reports whether a renewal will be due. The caller holds mu.
 func (l *Lease) renewed() bool { return l.cfg.Every > 0 || l.claim != 0 }
 
-// setTimer sets the timer. The caller holds mu.
-func (l *Lease) setTimer(due time.Duration) {
-	due = max(due, 0)
-	if l.timer == nil {
-		l.timer = time.AfterFunc(due, l.onTimer)
-		return
-	}
-	l.timer.Reset(due)
-}
-
 // wake sets the timer, by way of looks at a clock that may jump. The caller holds mu.
 func (l *Lease) wake(due time.Duration) {
 	if l.early = l.cfg.Jumps && due > ddb.ClockLook; l.early {
 		due = ddb.ClockLook
 	}
-	l.setTimer(due)
+	if l.timer == nil {
+		l.timer = time.AfterFunc(due, l.onTimer)
+		return
+	}
+	l.timer.Reset(due)
 }
 
 // awaitSlot sets the timer for the next slot, but not past the deadline. The caller

@@ -82,12 +82,16 @@ func AttemptTimeout(d, lease *time.Duration) Fill {
 	}
 }
 
-// ClockSkew is how much the clocks of programs may differ; negative: not at all.
+// ClockSkew is how much the clocks of programs may differ; negative: not at all. Ends move
+// by twice of it, so it has a bound.
 func ClockSkew(d *time.Duration) Fill {
 	return func() error {
-		if *d < 0 {
+		switch {
+		case *d < 0:
 			*d = 0
 			return nil
+		case *d > MaxLease:
+			return fmt.Errorf("%w: ClockSkew is %v: use %v at most", repo.ErrConfig, *d, MaxLease)
 		}
 		return Default("ClockSkew", d, defaultSkew)()
 	}

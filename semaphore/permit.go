@@ -177,8 +177,10 @@ func (h *Permit) release(ctx context.Context, why error) error {
 		in = h.s.handOffWrite(h.name, h.attr, p)
 	}
 	last, clean := ddb.Result{Clean: true}, true
+	defer func() { h.passedOn(ctx, p, last) }() // also if the client panics
 	err := h.lease.End(ctx, why, func() (ddb.Result, bool) {
 		send := func() {
+			last = ddb.Result{} // nobody knows yet
 			last = h.s.table.Core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true, Stands: h.standsIn})
 			clean = clean && last.Clean
 		}
@@ -189,17 +191,21 @@ func (h *Permit) release(ctx context.Context, why error) error {
 		last.Clean = clean
 		return last, last.Outcome == ddb.Refused && ddb.Conflicted(last.Err)
 	}, func(res ddb.Result) error { return h.judgeRelease(res, p) })
-	unwanted, doubt := h.s.handedOff(h, p, last)
-	switch {
+	if err == nil || h.lease.Ended() != nil {
+		h.s.open.Remove(h)
+	}
+	return err
+}
+
+// passedOn tells who was to have the permit what has become of that, by the answer to the
+// last request, and gives back what that one does not want any more.
+func (h *Permit) passedOn(ctx context.Context, p handoff, last ddb.Result) {
+	switch unwanted, doubt := h.s.handedOff(h, p, last); {
 	case unwanted != nil:
 		ddb.CleanUp(ctx, func(ctx context.Context) { _ = unwanted.release(ctx, repo.ErrReleased) })
 	case doubt:
 		ddb.CleanUp(ctx, func(ctx context.Context) { h.s.releaseUnanswered(ctx, h.name, p.to.attr) })
 	}
-	if err == nil || h.lease.Ended() != nil {
-		h.s.open.Remove(h)
-	}
-	return err
 }
 
 // standsIn reports whether the row of the resource shows the permit.

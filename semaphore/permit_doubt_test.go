@@ -3,6 +3,7 @@ package semaphore_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"sync/atomic"
 	"syscall"
@@ -305,4 +306,42 @@ func TestAPermitOfAnEarlierTryAfterTheClockWasSetBack(t *testing.T) {
 		}
 		wantNone(t, other.s)
 	})
+}
+
+// A client that panics where a permit is passed on harms nobody who waits for one.
+func TestPassingAPermitOnByAClientThatPanics(t *testing.T) {
+	for name, delivered := range map[string]bool{"before": false, "behind it": true} {
+		t.Run(name, func(t *testing.T) {
+			besideAnother(t, inDoubt, func(t *testing.T, p, other *process) {
+				first := rig.Must(p.s.Acquire(t.Context(), "printer"))(t)
+				second := p.acquire(t.Context())
+				copies := fault.NewCopier(p.net.Next)
+				p.net.Next = copies
+				copies.On(func(one *fault.Copy) (*http.Response, error) {
+					if !passes(string(one.Body)) {
+						return nil, nil
+					}
+					if delivered {
+						rig.Must(one.Deliver())(t)
+					}
+					panic("the client")
+				})
+				func() {
+					defer func() { _ = recover() }()
+					_ = first.Release(t.Context())
+				}()
+				if cause := context.Cause(first.Context()); !errors.Is(cause, repo.ErrReleased) {
+					t.Errorf("its context has ended with %v", cause)
+				}
+				copies.On(nil)
+				rig.Is(t, first.Release(t.Context()))
+				time.Sleep(time.Minute)
+				if len(second) == 0 {
+					t.Fatal("the next one waits")
+				}
+				serve(t, first, second)
+				wantNone(t, other.s)
+			})
+		})
+	}
 }

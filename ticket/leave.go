@@ -16,8 +16,10 @@ func (t *Ticket) end(ctx context.Context, why error) error {
 	e := t.q.ending(t)
 	in := t.q.removal(t, e)
 	last := ddb.Result{Clean: true}
+	defer func() { t.q.ended(ctx, t, e, last) }() // also if the client panics
 	send := func() {
 		clean := last.Clean
+		last = ddb.Result{} // nobody knows yet
 		last = t.q.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true, Stands: t.standsIn})
 		last.Clean = last.Clean && clean
 	}
@@ -29,7 +31,6 @@ func (t *Ticket) end(ctx context.Context, why error) error {
 		}
 		return last, false
 	}, func(res ddb.Result) error { return t.verdict(ctx, res) })
-	t.q.ended(ctx, t, e, last)
 	if errors.Is(t.lease.Ended(), repo.ErrReleased) {
 		return nil
 	}

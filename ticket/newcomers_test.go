@@ -49,6 +49,30 @@ func TestTakenAlongUnderFaults(t *testing.T) {
 	}
 }
 
+// A client that panics where it takes a caller along leaves it to draw for itself.
+func TestTakenAlongByAClientThatPanics(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		g := newGroup(t, b, ticket.Config{Lease: time.Hour})
+		third := g.lock(t.Context())
+		var once atomic.Bool
+		g.watch(func(_, body string) fate {
+			if strings.Contains(body, "REMOVE") && once.CompareAndSwap(false, true) {
+				panic("the client")
+			}
+			return delivered
+		})
+		func() {
+			defer func() { _ = recover() }()
+			_ = g.head.Done(t.Context())
+		}()
+		done(t, g.head)
+		g.serve(t, g.head, g.waits, third)
+		if l := b.list(t); len(l) != 0 {
+			t.Errorf("there stayed %+v", l)
+		}
+	})
+}
+
 // Whoever gives up while it is taken along leaves nothing, whenever the answer comes.
 func TestGivingUpWhileTakenAlong(t *testing.T) {
 	for name, c := range map[string]struct {

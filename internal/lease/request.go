@@ -143,18 +143,17 @@ func (l *Lease) End(ctx context.Context, why error, send func() (res ddb.Result,
 		return l.kind.Describe(ended)
 	}
 	l.Halt()
+	defer l.Forget(why) // also if the client panics; what is over already stays so
 	repetition := ddb.Repetition{Pause: l.cfg.Pause, Clean: !l.inDoubt, Late: l.Expired}
+	l.inDoubt = true
 	res, passes := send()
 	for repetition.Again(ctx, &res, passes) {
 		res, passes = send()
 	}
 	l.inDoubt = !res.Clean
 	err := judge(res)
-	switch {
-	case err == nil:
+	if err == nil {
 		l.Finish(why)
-	case l.Ended() == nil:
-		l.Forget(why)
 	}
 	return err
 }

@@ -2,12 +2,14 @@ package mutex_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/mutex"
+	"github.com/dynahold/dynahold/repo"
 )
 
 // TestCloseEndsBesideAnUnlockWithoutAnEnd: it waits for the request of another
@@ -60,4 +62,21 @@ func TestDoUnlocksOnItsCallersContext(t *testing.T) {
 	if row := b.row(t, "do"); row != nil {
 		t.Errorf("left behind: %v", row)
 	}
+}
+
+// Where the client panics in an Unlock nothing renews the lock any more, so its context ends.
+func TestAnUnlockByAClientThatPanics(t *testing.T) {
+	eachMode(t, func(t *testing.T, b bench, cfg mutex.Config) {
+		held := lock(t, b.locker(t, cfg), "door")
+		b.Faults(func(string, int, []byte) fault.Kind { panic("the client") })
+		func() {
+			defer func() { _ = recover() }()
+			_ = held.Unlock(t.Context())
+		}()
+		b.Faults(nil)
+		if cause := context.Cause(held.Context()); !errors.Is(cause, repo.ErrReleased) {
+			t.Errorf("its context has ended with %v", cause)
+		}
+		rig.Is(t, held.Unlock(t.Context()))
+	})
 }

@@ -71,13 +71,10 @@ func (h *Lock) End(ctx context.Context, how End) (next *Lock, err error) {
 	}
 	e := &ending{End: how, lock: h}
 	if !how.writes() {
+		// Nothing renews the hold any more, also if the client panics: it ends with its lease
+		// at the latest. What is over already stays so.
+		defer h.Forget(repo.ErrReleased)
 		h.Halt()
-		defer func() {
-			if err != nil {
-				// Nothing renews the hold any more: it ends with its lease at the latest.
-				h.Forget(repo.ErrReleased)
-			}
-		}()
 	}
 	if err := e.begin(); err != nil {
 		return nil, err

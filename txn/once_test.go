@@ -1,6 +1,7 @@
 package txn_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/optimistic"
@@ -282,4 +284,36 @@ func TestOnceIsRefused(t *testing.T) {
 	rig.Is(t, txn.Once("m").Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error { return r.In(tx).Put(ctx, event{ID: y, At: 9}) }), repo.ErrTooLarge)
 	has(t, a, x, 10)
 	has(t, b, y, 10)
+}
+
+// What was written without a read is there for who reads it, also behind a read that has failed
+// at the row with the ids.
+func TestAReadThatFailsBesideIDsLosesNothing(t *testing.T) {
+	w := newWorld(t)
+	r := rig.Must(optimistic.New(table[counted](t, w.Rig, "-o", false), optimistic.Config{}))(t)
+	x := w.id("x")
+	item := rig.Must(r.Create(t.Context(), counted{ID: x}))(t)
+	more := func(_ context.Context, c *counted) error { c.N++; return nil }
+	for i := range 70 { // more than an item remembers itself
+		item = rig.Must(r.Once(fmt.Sprint(i)).Update(t.Context(), key(x), more))(t)
+	}
+	w.Faults(func(_ string, _ int, body []byte) fault.Kind {
+		if bytes.Contains(body, []byte("dynahold:once:")) {
+			return fault.Refuse
+		}
+		return fault.None
+	})
+	rig.Is(t, txn.Once(w.id("whole")).Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+		item.N = 100
+		if _, err := r.In(tx).Save(ctx, item); err != nil {
+			return err
+		}
+		if _, err := r.In(tx).Get(ctx, key(x)); err == nil {
+			t.Error("the row was read")
+		}
+		w.Faults(nil)
+		_, err := r.In(tx).Update(ctx, key(x), more)
+		return err
+	}))
+	has(t, w.stores["optimistic"], x, 101)
 }

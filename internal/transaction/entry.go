@@ -161,7 +161,7 @@ func (e *entry) open(ctx context.Context, tx *Tx, writes bool) error {
 		return e.unreadable()
 	case e.known && !e.stale(tx.call) && (!writes || !e.lockedByOthers()):
 		e.seen = true
-		return tx.refuseMade(ctx, e)
+		return e.opened(ctx, tx)
 	}
 	before, moment := e.image, e.moment
 	err := e.fetch(ctx, tx, writes)
@@ -176,6 +176,12 @@ func (e *entry) open(ctx context.Context, tx *Tx, writes bool) error {
 		return tx.failed(err)
 	}
 	e.seen, e.now = true, e.image
+	return e.opened(ctx, tx)
+}
+
+// opened does what was written without having read the item, now that it is known, unless the
+// transaction was made.
+func (e *entry) opened(ctx context.Context, tx *Tx) error {
 	if err := tx.refuseMade(ctx, e); err != nil {
 		return err
 	}

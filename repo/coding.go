@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -29,6 +30,7 @@ func newCodec(cfg TableConfig) (*codec, error) {
 	}
 	tagKey := ""
 	c.encoder = attributevalue.NewEncoder(func(o *attributevalue.EncoderOptions) {
+		o.EncodeTime = encodeTime
 		if cfg.EncoderOptions != nil {
 			cfg.EncoderOptions(o)
 		}
@@ -48,6 +50,19 @@ func newCodec(cfg TableConfig) (*codec, error) {
 		return nil, fmt.Errorf("%w: EncoderOptions have UseEncodingMarshalers %v, DecoderOptions UseEncodingUnmarshalers %v: what is written would not be read back; set both", ErrConfig, c.texts, reads)
 	}
 	return c, nil
+}
+
+// encodeTime is how attributevalue encodes a time, as RFC 3339, but for what that has no text
+// for: a year of more than four digits, with which an item could never be read again, and an
+// offset of seconds, such as zones had before 1900, by which the time would be another one.
+func encodeTime(at time.Time) (types.AttributeValue, error) {
+	if _, offset := at.Zone(); offset%60 != 0 || max(offset, -offset) >= 24*60*60 {
+		at = at.UTC()
+	}
+	if year := at.Year(); year < 0 || year > 9999 {
+		return nil, redact.Plain("a time is not of a year from 0 to 9999, and its text could not be read back: use attributevalue.UnixTime, the option unixtime, or an integer")
+	}
+	return ddb.Text(at.Format(time.RFC3339Nano)), nil
 }
 
 // marshals reports whether values of a type encode themselves.

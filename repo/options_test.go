@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,6 +121,43 @@ func TestTimesHaveTheFormOfTheOptions(t *testing.T) {
 	}
 	if back, err := table.Decode(raw); err != nil || back != item {
 		t.Errorf("decoded %+v, %v", back, err)
+	}
+}
+
+// A time for which RFC 3339 has no text made an item that nobody could read, or came back as
+// another time.
+func TestTimesThatHaveNoText(t *testing.T) {
+	type event struct {
+		ID   string      `dynamodbav:"id" repo:"pk"`
+		At   time.Time   `dynamodbav:"at"`
+		More []time.Time `dynamodbav:"more"`
+	}
+	for name, cfg := range map[string]repo.TableConfig{
+		"as usual":     {},
+		"with options": {EncoderOptions: func(o *attributevalue.EncoderOptions) { o.NullEmptySets = false }},
+	} {
+		table, err := repo.NewTable[event](dynamodb.New(dynamodb.Options{Region: "x"}), "events", cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, year := range []int{-1, 10000, 292_277_026_596} {
+			at := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
+			for _, item := range []event{{ID: "a", At: at}, {ID: "a", More: []time.Time{at}}} {
+				if _, err := table.Encode(item); !errors.Is(err, repo.ErrSchema) || !strings.Contains(err.Error(), "0 to 9999") {
+					t.Errorf("%s, %d: %v", name, year, err)
+				}
+			}
+		}
+		for _, offset := range []int{0, 1172, -17762, 3600, 100 * 3600, -24 * 3600} {
+			at := time.Date(1880, 1, 1, 12, 0, 0, 5, time.FixedZone("", offset))
+			raw, err := table.Encode(event{ID: "a", At: at, More: []time.Time{at}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if back, err := table.Decode(raw); err != nil || !back.At.Equal(at) || !back.More[0].Equal(at) {
+				t.Errorf("%s, offset %d: %v, %v, was %v", name, offset, back, err, at)
+			}
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ type plan struct {
 
 // Those of a plan: with options of its user's there is none.
 var (
-	encoder = attributevalue.NewEncoder()
+	encoder = attributevalue.NewEncoder(func(o *attributevalue.EncoderOptions) { o.EncodeTime = encodeTime })
 	decoder = attributevalue.NewDecoder()
 )
 

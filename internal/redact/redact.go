@@ -27,14 +27,20 @@ func Error(err error) error {
 	return &hidden{fmt.Sprintf("an error of type %T, whose text is withheld, for it may have values", err), is(err)}
 }
 
-// Encoding stands for an error of attributevalue's encoder: its own texts name types, those
-// of types that encode themselves may have values.
+// Encoding stands for an error of attributevalue's encoder: its own texts name types, as does
+// what is Plain, those of types that encode themselves may have values.
 func Encoding(err error) error {
-	if _, own := err.(*attributevalue.InvalidMarshalError); own { //nolint:errorlint // what wraps one has a text of its own
+	switch err.(type) { //nolint:errorlint // what wraps one has a text of its own
+	case *attributevalue.InvalidMarshalError, Plain:
 		return err
 	}
 	return Error(err)
 }
+
+// Plain is an error whose text has no values.
+type Plain string
+
+func (p Plain) Error() string { return string(p) }
 
 // Panic stands for what somebody panicked with.
 func Panic(value any) error {

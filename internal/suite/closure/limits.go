@@ -3,22 +3,22 @@ package main
 // limits are the lines that one import may compile. The tests allow 3 % more, so that not
 // every change moves this table; who goes beyond says in the commit why it is worth it.
 var limits = map[string]int{
-	"delegate":    17_890,
+	"delegate":    17_910,
 	"history":     355,
-	"jobs":        15_930,
+	"jobs":        15_950,
 	"localdb":     1_160,
-	"lockedread":  14_870,
-	"mutex":       13_815,
-	"nolock":      20_105,
-	"once":        13_395,
-	"optimistic":  21_010,
-	"pessimistic": 20_420,
-	"repo":        7_645,
+	"lockedread":  14_890,
+	"mutex":       13_835,
+	"nolock":      20_125,
+	"once":        13_415,
+	"optimistic":  21_030,
+	"pessimistic": 20_440,
+	"repo":        7_665,
 	"repotest":    10_285,
-	"semaphore":   10_620,
-	"ticket":      10_575,
-	"txn":         18_560,
-	"unique":      7_845,
+	"semaphore":   10_640,
+	"ticket":      10_595,
+	"txn":         18_580,
+	"unique":      7_865,
 }
 
 // testsLimit are the lines of tests of all modules, which somebody has to read too: today's

@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 const (
@@ -31,6 +32,9 @@ const (
 // does not count, for the headroom is for that; but the ids of operations do, of
 // which there are as many as users make, and the answers of delegated commands.
 func (c *Core) CheckSize(item ddb.Item, d ddb.Diff) error {
+	if err := c.checkUnique(d); err != nil {
+		return c.Classify(err)
+	}
 	if c.small(item, d) {
 		return nil
 	}
@@ -62,6 +66,20 @@ func (c *Core) CheckSize(item ddb.Item, d ddb.Diff) error {
 	if update > maxItem-ownBytes {
 		return c.Classify(&ddb.SizeError{Text: fmt.Sprintf("the update counts as about %d bytes, %d for each attribute that it sets among them; DynamoDB takes %d, of which %d are kept for its lock: change fewer attributes at once, or move large values elsewhere",
 			update, setBytes, maxItem, ownBytes)})
+	}
+	return nil
+}
+
+// checkUnique refuses a unique text that would be stored as another one: its claim would be
+// of what no item has, and items with different claims would be alike.
+func (c *Core) checkUnique(d ddb.Diff) error {
+	if len(c.Unique.All) == 0 {
+		return nil
+	}
+	for _, a := range d.Set {
+		if err := ddb.KeptText(a.Value); err != nil && c.IsUnique(a.Name) {
+			return &stored.ShapeError{Attribute: a.Name, Err: err}
+		}
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/txn"
 )
 
 func as[E error](err error, target *E) bool { return errors.As(err, target) }
@@ -74,6 +75,35 @@ func TestEmptyIsNotClaimed(t *testing.T) {
 			t.Errorf("%d claims", len(claims))
 		}
 		rig.Equal(t, s.Count.Count("TransactWriteItems"), 0, "transactions")
+	})
+}
+
+// What is not UTF-8 is stored as another text: two items had the same one then, each with a
+// claim of its own.
+func TestATextThatWouldBeStoredAsAnother(t *testing.T) {
+	forAll(t, func(t *testing.T, s *store) {
+		ctx := t.Context()
+		s.make(t, customer{ID: "ann", Email: "a@x.org"})
+		rename := func(_ context.Context, c *customer) error { c.Email = "x\xff"; return nil }
+		calls := map[string]func(r repo.Repository[customer]) error{
+			"Create": func(r repo.Repository[customer]) error {
+				_, err := r.Create(ctx, customer{ID: "bob", Tenant: "x", Login: "\xfe"})
+				return err
+			},
+			"Update": func(r repo.Repository[customer]) error { _, err := r.Update(ctx, key("ann"), rename); return err },
+			"Upsert": func(r repo.Repository[customer]) error { _, err := r.Upsert(ctx, key("cid"), rename); return err },
+		}
+		for name, call := range calls {
+			for by, r := range map[string]repo.Repository[customer]{"": s.customers, "once": s.Once(name)} {
+				if err := call(r); !errors.Is(err, repo.ErrSchema) || repo.VerdictOf(err) != repo.NotWritten {
+					t.Errorf("%s %s: %v", by, name, err)
+				}
+			}
+			rig.Is(t, txn.Run(ctx, func(_ context.Context, tx *txn.Tx) error { return call(s.In(tx)) }), repo.ErrSchema)
+		}
+		if items, claims := rows(t, s.Table); len(items) != 1 || len(claims) != 1 {
+			t.Errorf("%d items, %d claims", len(items), len(claims))
+		}
 	})
 }
 

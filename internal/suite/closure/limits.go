@@ -3,27 +3,27 @@ package main
 // limits are the lines that one import may compile. The tests allow 3 % more, so that not
 // every change moves this table; who goes beyond says in the commit why it is worth it.
 var limits = map[string]int{
-	"delegate":    17_930,
+	"delegate":    17_940,
 	"history":     355,
 	"jobs":        15_970,
 	"localdb":     1_160,
-	"lockedread":  14_910,
-	"mutex":       13_855,
-	"nolock":      20_145,
-	"once":        13_435,
-	"optimistic":  21_050,
-	"pessimistic": 20_460,
-	"repo":        7_665,
-	"repotest":    10_285,
-	"semaphore":   10_640,
-	"ticket":      10_595,
-	"txn":         18_600,
-	"unique":      7_865,
+	"lockedread":  14_930,
+	"mutex":       13_870,
+	"nolock":      20_170,
+	"once":        13_450,
+	"optimistic":  21_075,
+	"pessimistic": 20_485,
+	"repo":        7_690,
+	"repotest":    10_325,
+	"semaphore":   10_665,
+	"ticket":      10_620,
+	"txn":         18_620,
+	"unique":      7_890,
 }
 
 // testsLimit are the lines of tests of all modules, which somebody has to read too: today's
 // figure. No two of them are one text; what a table over types or packages can say once is
 // to be said there, and shown by internal/suite/mutants not to find less.
-const testsLimit = 81_400
+const testsLimit = 81_900
 
 const margin = 0.03

@@ -69,14 +69,14 @@ func (all *work) nothing(ctx context.Context, found int, unread error) error {
 
 // nothingOf is nothing for a list of one resource, which may be mistyped.
 func (all *work) nothingOf(ctx context.Context, resource string, found int, unread error) error {
-	if found > 0 || unread != nil {
-		return nil // of what could not be read its own error tells
+	if found == 0 && unread == nil { // of what could not be read its own error tells
+		r, err := all.Resource(ctx, resource)
+		if err != nil {
+			return err
+		}
+		return all.unused(ctx, r)
 	}
-	r, err := all.Resource(ctx, resource)
-	if err != nil {
-		return err
-	}
-	return all.unused(ctx, r)
+	return nil
 }
 
 type resourceDocument struct {

@@ -75,7 +75,7 @@ func (f *consentedFlags) see(ctx context.Context) (all *work, facts [][2]string,
 // change shows a resource, asks, and changes it.
 func (f *consentedFlags) change(ctx context.Context, c *console, question, what string, change func(*work) error) error {
 	all, facts, err := f.see(ctx)
-	if err != nil && !(what == limited && errors.Is(err, errUnused)) {
+	if err != nil && (what != limited || !errors.Is(err, errUnused)) {
 		return err
 	}
 	if err := c.confirm(ctx, f.Yes, facts, question); err != nil {

@@ -47,6 +47,14 @@ func (r delegRules) lead(w delegWorld, l int, out delegStep) {
 	r.round(w, l, out)
 }
 
+// read is the stretch in which a leader has read the row of a slot; the present one is 1.
+func (r delegRules) read(me *delegLeader, s int) int64 {
+	if me.fresh[s] || r.keepsMail {
+		return 1
+	}
+	return 0
+}
+
 // round is a leader's write: it serves all that it may, and forgets all that it may.
 func (r delegRules) round(w delegWorld, l int, out delegStep) {
 	who, me := fmt.Sprint("leader ", l+1), &w.leaders[l]
@@ -59,15 +67,11 @@ func (r delegRules) round(w delegWorld, l int, out delegStep) {
 	}
 	var serves [delegSlots]int8
 	for s := range r.slots {
-		row, read := me.seen[s], int64(0)
-		if me.fresh[s] || r.keepsMail {
-			read = 1
-		}
-		life := fmt.Sprint(me.image.life)
+		row, life := me.seen[s], fmt.Sprint(me.image.life)
 		if r.noLife {
 			life = fmt.Sprint(row.life)
 		}
-		if row.seq > 0 && (!row.late || r.lateServed) && MayServe(w.mail(s, row.seq, row.life, row.answered), read, 1, life, int64(me.known[s])) {
+		if row.seq > 0 && (!row.late || r.lateServed) && MayServe(w.mail(s, row.seq, row.life, row.answered), r.read(me, s), 1, life, int64(me.known[s])) {
 			serves[s], next.served[s], next.taken[s] = row.seq, row.seq, false
 			what = append(what, "serves "+r.slotName(s))
 		}

@@ -56,7 +56,8 @@ func (r delegRules) one(w delegWorld) (best delegWorld) {
 }
 
 // forget drops what no step uses: a version is compared with the item's alone, and one that
-// is not the same now will never be.
+// is not the same now will never be. Whether mail that was seen is used is the library's to
+// say: what is dropped by a rule of the model's own shows no fault of the library's.
 func (w *delegWorld) forget(r delegRules) {
 	version := func(of int8) int8 {
 		switch of {
@@ -79,7 +80,8 @@ func (w *delegWorld) forget(r delegRules) {
 		me := &w.leaders[l]
 		me.image.version = version(me.image.version)
 		for s := range me.seen {
-			if row := me.seen[s]; !r.keepsMail && (!me.fresh[s] || row.answered || row.seq <= me.known[s]) {
+			row := me.seen[s]
+			if !r.keepsMail && !MayServe(Mail{Seq: int64(row.seq), Life: "any", Answered: row.answered}, r.read(me, s), 1, "any", int64(me.known[s])) {
 				me.seen[s], me.fresh[s] = delegRow{}, false
 			}
 		}

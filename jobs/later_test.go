@@ -118,6 +118,46 @@ func TestAJobGetsAnotherTime(t *testing.T) {
 	}
 }
 
+// A job that is started between the read of a Cancel or Reschedule and its write is left to
+// its holder; one that has gone elsewhere in line meanwhile is taken from there.
+func TestAJobIsStartedBeforeItIsTakenAway(t *testing.T) {
+	calls := map[string]func(*queue, context.Context, string) error{
+		"Cancel": func(q *queue, ctx context.Context, id string) error { return q.Cancel(ctx, "mail", id) },
+		"Reschedule": func(q *queue, ctx context.Context, id string) error {
+			return q.Reschedule(ctx, "mail", id, time.Now().Add(time.Hour))
+		},
+	}
+	for name, call := range calls {
+		for _, runs := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, runs %v", name, runs), func(t *testing.T) {
+				b := newBench(t)
+				s := b.open(t, jobs.Config{Retry: jobs.Retry{Min: time.Hour, Max: time.Hour}})
+				id := put(t, s, "mail", deploy{})
+				var j *jobs.Job[deploy]
+				client := rig.NewLate(b.Client, "TransactWriteItems", 1, func() {
+					if j = rig.Must(s.Next(t.Context(), "mail"))(t); !runs {
+						rig.Is(t, j.Fail(t.Context(), errors.New("no address")))
+					}
+				})
+				err := call(rig.Must(jobs.New[deploy](client, b.Table, jobs.Config{}))(t), t.Context(), id)
+				switch {
+				case runs:
+					rig.Is(t, err, repo.ErrLocked)
+					wantResource(t, s, "mail", 0, 1, 0)
+					rig.Is(t, j.Done(t.Context()))
+				default:
+					rig.Is(t, err)
+				}
+				want := 0
+				if !runs && name == "Reschedule" {
+					want = 1
+				}
+				wantLater(t, s, "mail", want, want)
+			})
+		}
+	}
+}
+
 // What has failed, or was put off, waits elsewhere than in line, with its attempts and its
 // error, and can be cancelled and moved there.
 func TestFailedAndSnoozedJobsWaitBesideTheLine(t *testing.T) {

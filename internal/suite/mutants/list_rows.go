@@ -203,7 +203,7 @@ var ofJobs = []mutant{
 		file: "jobs/find.go",
 		old:  "	j.asRead(w)\n	return ddb.DeleteOf",
 		new:  "	w.IfExists(resources.PK)\n	return ddb.DeleteOf",
-		by:   test("jobs", "^TestCancelsMovesAndStartsInAStorm$"),
+		by:   test("jobs", "^TestAJobIsStartedBeforeItIsTakenAway$"),
 	},
 	{
 		name: "an end waits for a start that will not come",

@@ -24,8 +24,7 @@ func (e *engine) do(ctx context.Context, key repo.Key, o order) (answer string, 
 	if err != nil {
 		return "", err
 	}
-	ctx, told := e.core.Observe.Call(ctx, telemetry.Delegate, "Do")
-	told.Key(key.String)
+	ctx, told := e.core.Observe.Call(ctx, telemetry.Delegate, "Do", key.String)
 	defer told.End(&err)
 	if err := ddb.CtxError(ctx); err != nil {
 		return "", err

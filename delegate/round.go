@@ -52,7 +52,7 @@ func (r *round) elsewhere(err error) bool {
 // run makes the round, and returns the item as it left it.
 func (r *round) run(ctx context.Context) (after ddb.Item, err error) {
 	e := r.l.e
-	ctx, told := e.core.Observe.Shared(ctx, telemetry.Delegate, "Round")
+	ctx, told := e.core.Observe.Shared(ctx, telemetry.Delegate, "Round", nil)
 	defer told.End(&err)
 	defer r.witness(ctx)()
 	policy := e.policy

@@ -155,8 +155,7 @@ func (j *job) end(ctx context.Context, e *ending) (err error) {
 	if err := nesting.Effect(ctx, "job."+e.name, form); err != nil {
 		return err
 	}
-	ctx, span := j.s.table.Core.Observe.Call(ctx, telemetry.Job, e.name)
-	span.Key(j.Resource)
+	ctx, span := j.s.table.Core.Observe.Call(ctx, telemetry.Job, e.name, j.Resource)
 	defer span.End(&err)
 	ctx, cancel := ddb.Cleaning(ctx)
 	defer cancel()

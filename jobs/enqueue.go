@@ -93,8 +93,7 @@ func (s *store) enqueue(ctx context.Context, resource string, job any, given []O
 	if err := nesting.Effect(ctx, "jobs.Enqueue", "In(tx)"); err != nil {
 		return "", err
 	}
-	ctx, span := s.table.Core.Observe.Call(ctx, telemetry.Job, "Enqueue")
-	span.Key(func() string { return resource })
+	ctx, span := s.table.Core.Observe.Call(ctx, telemetry.Job, "Enqueue", func() string { return resource })
 	defer span.End(&err)
 	n, err := s.newJobRow(ctx, resource, job, e)
 	if err != nil {

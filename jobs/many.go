@@ -56,8 +56,7 @@ func (s *store) enqueueMany(ctx context.Context, resource string, count int, job
 	if err := nesting.Effect(ctx, "jobs.EnqueueMany", "In(tx).Enqueue"); err != nil {
 		return given, err
 	}
-	ctx, span := s.table.Core.Observe.Call(ctx, telemetry.Job, "EnqueueMany")
-	span.Key(func() string { return resource })
+	ctx, span := s.table.Core.Observe.Call(ctx, telemetry.Job, "EnqueueMany", func() string { return resource })
 	defer span.End(&err)
 	lots, err := s.lots(ctx, resource, count, job, e)
 	if err != nil {

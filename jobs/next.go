@@ -39,8 +39,7 @@ func (s *store) startNext(ctx context.Context, resource string) (_ *job, err err
 	if err := s.table.CheckName(resource); err != nil {
 		return nil, err
 	}
-	ctx, span := s.table.Core.Observe.Call(ctx, telemetry.Job, "Next")
-	span.Key(func() string { return resource })
+	ctx, span := s.table.Core.Observe.Call(ctx, telemetry.Job, "Next", func() string { return resource })
 	defer func() {
 		failed := err
 		if errors.Is(err, ErrNoWork) || errors.Is(err, ErrBusy) {

@@ -133,8 +133,7 @@ func (d *dispatcher) serve(ctx context.Context, p *post, r resources.Row, n int,
 // handle runs one job to its end, and frees its worker.
 func (d *dispatcher) handle(ctx context.Context, p *post, job *job) {
 	outside := ctx
-	ctx, span := d.s.table.Core.Observe.Handling(ctx, telemetry.Job, "Handle", resources.Text(job.row.row, aTrace))
-	span.Key(job.Resource)
+	ctx, span := d.s.table.Core.Observe.Handling(ctx, telemetry.Job, "Handle", resources.Text(job.row.row, aTrace), job.Resource)
 	end, failed := d.work(ctx, job)
 	defer span.End(&failed)
 	var hold context.Context

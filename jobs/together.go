@@ -171,8 +171,7 @@ func (s *store) launch(resource string, st *localResource) {
 	st.flights++
 	go func() {
 		defer cancel()
-		ctx, span := s.table.Core.Observe.Shared(ctx, telemetry.Job, "Combine")
-		span.Key(func() string { return resource })
+		ctx, span := s.table.Core.Observe.Shared(ctx, telemetry.Job, "Combine", func() string { return resource })
 		defer span.End(new(error))
 		s.send(ctx, resource, st, f, all, &span)
 		st.mu.Lock()

@@ -73,8 +73,7 @@ func (h *Held[T]) Release(ctx context.Context) error { return h.h.release(ctx) }
 // hold is over already. While another call that ends the hold is under way it
 // waits as long as ctx lasts, and returns its error then: nothing was sent.
 func (h *Held[T]) Commit(ctx context.Context, item T) (_ T, err error) {
-	ctx, told := h.h.l.line.Core.Observe.Call(ctx, telemetry.Pessimistic, "Commit")
-	told.Key(h.Key().String)
+	ctx, told := h.h.l.line.Core.Observe.Call(ctx, telemetry.Pessimistic, "Commit", h.Key().String)
 	defer told.End(&err)
 	if err := h.h.refuse(ctx); err != nil {
 		return *new(T), err
@@ -91,8 +90,7 @@ func (h *Held[T]) Commit(ctx context.Context, item T) (_ T, err error) {
 // if an answer was lost, is that the item which was held is gone before the
 // deadline. ErrNotFound if there was no item; the lock is then released.
 func (h *Held[T]) Delete(ctx context.Context) (err error) {
-	ctx, told := h.h.l.line.Core.Observe.Call(ctx, telemetry.Pessimistic, "Delete")
-	told.Key(h.Key().String)
+	ctx, told := h.h.l.line.Core.Observe.Call(ctx, telemetry.Pessimistic, "Delete", h.Key().String)
 	defer told.End(&err)
 	if err := h.h.refuse(ctx); err != nil {
 		return err

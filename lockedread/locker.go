@@ -90,8 +90,7 @@ func (l *Locker[T]) Break(ctx context.Context, key repo.Key, token int64) (err e
 	if err != nil {
 		return err
 	}
-	ctx, told := l.l.line.Core.Observe.Call(ctx, telemetry.Pessimistic, "Break")
-	told.Key(key.String)
+	ctx, told := l.l.line.Core.Observe.Call(ctx, telemetry.Pessimistic, "Break", key.String)
 	defer told.End(&err)
 	return l.l.line.Break(ctx, key, k, token)
 }

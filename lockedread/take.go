@@ -32,8 +32,7 @@ func (l *locker) acquire(ctx context.Context, operation string, key repo.Key, ho
 	if err != nil {
 		return nil, err
 	}
-	ctx, told := l.line.Core.Observe.Call(ctx, telemetry.Pessimistic, operation)
-	told.Key(key.String)
+	ctx, told := l.line.Core.Observe.Call(ctx, telemetry.Pessimistic, operation, key.String)
 	defer told.End(&err)
 	turn, err := l.line.InTurn(ctx, lock.OwnKey(l.table.KeyTable, key, raw), raw, how, nil)
 	if err != nil {

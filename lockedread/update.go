@@ -24,8 +24,7 @@ func (l *locker) change(ctx context.Context, key repo.Key, create bool, change f
 		return item, err
 	}
 	key = lock.OwnKey(l.table.KeyTable, key, raw)
-	ctx, told := l.line.Core.Observe.Call(ctx, telemetry.Pessimistic, typed.OperationOf(create))
-	told.Key(key.String)
+	ctx, told := l.line.Core.Observe.Call(ctx, telemetry.Pessimistic, typed.OperationOf(create), key.String)
 	defer told.End(&err)
 	if err := typed.Refuse(ctx, l.table, key, raw); err != nil { // it would wait for itself
 		return item, err

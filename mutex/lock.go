@@ -140,8 +140,7 @@ func (l *Lock) SetPayload(ctx context.Context, payload []byte) error {
 // ErrOutcomeUnknown where nothing tells whether that came before this call.
 // After other errors the lock may still be held; calling again repeats it.
 func (l *Lock) Unlock(ctx context.Context) (err error) {
-	ctx, told := l.l.taker.Core.Observe.Call(ctx, telemetry.Mutex, "Unlock")
-	told.Key(l.Key().String)
+	ctx, told := l.l.taker.Core.Observe.Call(ctx, telemetry.Mutex, "Unlock", l.Key().String)
 	defer told.End(&err)
 	return l.release(ctx, false)
 }

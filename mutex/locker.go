@@ -93,8 +93,7 @@ func (l *Locker) lock(ctx context.Context, operation string, name any, once bool
 	if err != nil {
 		return nil, err
 	}
-	ctx, told := l.taker.Core.Observe.Call(ctx, telemetry.Mutex, operation)
-	told.Key(key.String)
+	ctx, told := l.taker.Core.Observe.Call(ctx, telemetry.Mutex, operation, key.String)
 	defer told.End(&err)
 	if !once {
 		if err := nesting.Wait(ctx, nesting.ItemOf(l.taker.Core.Table, raw), key); err != nil {
@@ -172,8 +171,7 @@ func (l *Locker) Break(ctx context.Context, name any, token int64) (err error) {
 	if err := nesting.Wait(ctx, nesting.ItemOf(l.taker.Core.Table, raw), key); err != nil {
 		return err // nobody else can hold it
 	}
-	ctx, told := l.taker.Core.Observe.Call(ctx, telemetry.Mutex, "Break")
-	told.Key(key.String)
+	ctx, told := l.taker.Core.Observe.Call(ctx, telemetry.Mutex, "Break", key.String)
 	defer told.End(&err)
 	return l.taker.Break(ctx, key, raw, token)
 }

@@ -86,8 +86,7 @@ func (r *engine) remove(ctx context.Context, key repo.Key) (err error) {
 		err = typed.Refuse(ctx, r.table, key, raw)
 	}
 	if err == nil {
-		ctx, told := r.core.Observe.Call(ctx, telemetry.NoLock, "Delete")
-		told.Key(key.String)
+		ctx, told := r.core.Observe.Call(ctx, telemetry.NoLock, "Delete", key.String)
 		defer told.End(&err)
 		remove := func(context.Context, any) error { return repo.Remove }
 		_, _, err = cas.Run(ctx, r.table, &r.policy, key, raw, typed.Request{Change: remove})

@@ -33,8 +33,7 @@ type eventWrite struct {
 // send writes an event, if it is newer than the stored one, until that has a
 // verdict.
 func (r *engine) send(ctx context.Context, operation string, key repo.Key, raw ddb.Item, fill func(w *protocol.Write, hidden ddb.Item) error) (err error) {
-	ctx, told := r.core.Observe.Call(ctx, telemetry.NoLock, operation)
-	told.Key(key.String)
+	ctx, told := r.core.Observe.Call(ctx, telemetry.NoLock, operation, key.String)
 	defer told.End(&err)
 	if err := typed.Refuse(ctx, r.table, key, raw); err != nil {
 		return err

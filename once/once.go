@@ -82,8 +82,7 @@ func (s *Store) do(ctx context.Context, name, id string, as reflect.Type, fn fun
 	if err != nil {
 		return result, err
 	}
-	ctx, told := s.locker.Core.Observe.Call(ctx, telemetry.Once, name)
-	told.Key(key.String)
+	ctx, told := s.locker.Core.Observe.Call(ctx, telemetry.Once, name, key.String)
 	defer told.End(&err)
 	item := nesting.ItemOf(s.locker.Core.Table, raw)
 	if name != try { // which does not wait for itself either

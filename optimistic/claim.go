@@ -37,8 +37,7 @@ func (r *engine) alone(ctx context.Context, do func(context.Context, *transactio
 // removeClaims is removeVersion of an item that may have claims.
 func (r *engine) removeClaims(ctx context.Context, item any, raw ddb.Item) (err error) {
 	core, key := r.table.Core, r.table.KeyOf(item)
-	ctx, told := core.Observe.Call(ctx, telemetry.Optimistic, "Remove")
-	told.Key(key.String)
+	ctx, told := core.Observe.Call(ctx, telemetry.Optimistic, "Remove", key.String)
 	defer told.End(&err)
 	if err := typed.Refuse(ctx, r.table, key, core.Key(raw)); err != nil {
 		return err

@@ -82,8 +82,7 @@ func (r *engine) remove(ctx context.Context, key repo.Key, once *typed.Once) err
 // item too, under its lock.
 func (o *call) change(ctx context.Context, operation string, create bool, change func(context.Context, any) error) (item any, err error) {
 	r := o.r
-	ctx, told := r.table.Core.Observe.Call(ctx, telemetry.Optimistic, operation)
-	told.Key(o.key.String)
+	ctx, told := r.table.Core.Observe.Call(ctx, telemetry.Optimistic, operation, o.key.String)
 	defer told.End(&err)
 	defer o.once.Begin(ctx, r.table.Core, o.raw, &err)()
 	run := typed.Inside(r.table, o.raw, change)

@@ -114,8 +114,7 @@ func atVersion(core *protocol.Core, w *protocol.Write, version int64, ifFree fun
 // item claims, where that is why it was refused.
 func (r *engine) versioned(ctx context.Context, operation string, item any, raw ddb.Item, id protocol.WriteID, claims func(context.Context) error, send func(ctx context.Context, turn *unlocked.Call, base []byte) (ddb.Result, error)) (err error) {
 	core := r.table.Core
-	ctx, told := core.Observe.Call(ctx, telemetry.Optimistic, operation)
-	told.Key(r.table.KeyOf(item).String)
+	ctx, told := core.Observe.Call(ctx, telemetry.Optimistic, operation, r.table.KeyOf(item).String)
 	defer told.End(&err)
 	if err := typed.Refuse(ctx, r.table, r.table.KeyOf(item), raw); err != nil {
 		return err

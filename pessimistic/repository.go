@@ -99,8 +99,7 @@ func (r *Repository[T]) Upsert(ctx context.Context, key repo.Key, change func(ct
 
 // Delete locks an item and deletes it. Two requests.
 func (r *Repository[T]) Delete(ctx context.Context, key repo.Key) (err error) {
-	ctx, told := r.inner.Core.Observe.Call(ctx, telemetry.Pessimistic, "Delete")
-	told.Key(key.String)
+	ctx, told := r.inner.Core.Observe.Call(ctx, telemetry.Pessimistic, "Delete", key.String)
 	defer told.End(&err)
 	told.Delegated()
 	_, err = r.locker.Update(ctx, key, func(context.Context, *T) error { return repo.Remove })

@@ -48,8 +48,7 @@ func (s *Semaphore) takePermit(ctx context.Context, operation, resource string, 
 	if err := s.table.CheckName(resource); err != nil {
 		return nil, err
 	}
-	ctx, span := s.table.Core.Observe.Call(ctx, telemetry.Permit, operation)
-	span.Key(func() string { return resource })
+	ctx, span := s.table.Core.Observe.Call(ctx, telemetry.Permit, operation, func() string { return resource })
 	defer span.End(&err)
 	ctx, end, err := s.open.Begin(ctx)
 	if err != nil {

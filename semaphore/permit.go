@@ -158,8 +158,7 @@ func (h *Permit) Extend(ctx context.Context) error { return h.lease.Extend(ctx) 
 // it is gone after its lease was over and nothing tells who removed it. One
 // request.
 func (h *Permit) Release(ctx context.Context) (err error) {
-	ctx, span := h.s.table.Core.Observe.Call(ctx, telemetry.Permit, "Release")
-	span.Key(h.Resource)
+	ctx, span := h.s.table.Core.Observe.Call(ctx, telemetry.Permit, "Release", h.Resource)
 	defer span.End(&err)
 	ctx, cancel := ddb.Cleaning(ctx)
 	defer cancel()

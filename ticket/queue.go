@@ -105,8 +105,7 @@ func (q *Queue) Join(ctx context.Context, entity string) (*Ticket, error) {
 // call is a call that draws a ticket, as long as ctx allows. What it has to take back it
 // takes back within one grace, however many requests that takes.
 func (q *Queue) call(ctx context.Context, operation, entity string, draw func(ctx, grace context.Context, p place) (*Ticket, error)) (t *Ticket, err error) {
-	ctx, told := q.core.Observe.Call(ctx, telemetry.Ticket, operation)
-	told.Key(func() string { return entity })
+	ctx, told := q.core.Observe.Call(ctx, telemetry.Ticket, operation, func() string { return entity })
 	defer told.End(&err)
 	p, err := q.place(entity)
 	if err != nil {

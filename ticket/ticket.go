@@ -88,8 +88,7 @@ func (t *Ticket) Position(ctx context.Context) (int, error) {
 // Close. It works although ctx is done: it ends 3 s after ctx at the latest. One
 // request. ErrLockLost says that others had passed it over.
 func (t *Ticket) Leave(ctx context.Context) (err error) {
-	ctx, told := t.q.core.Observe.Call(ctx, telemetry.Ticket, "Leave")
-	told.Key(func() string { return t.entity })
+	ctx, told := t.q.core.Observe.Call(ctx, telemetry.Ticket, "Leave", func() string { return t.entity })
 	defer told.End(&err)
 	ctx, cancel := ddb.Cleaning(ctx)
 	defer cancel()

@@ -63,8 +63,7 @@ func (t *Turn) Extend(ctx context.Context) error {
 // had passed the turn over before, with ErrOutcomeUnknown where that may have come behind
 // this call; ErrClosed, that Close ended it.
 func (t *Turn) Done(ctx context.Context) (err error) {
-	ctx, told := t.t.q.core.Observe.Call(ctx, telemetry.Ticket, "Done")
-	told.Key(t.Entity)
+	ctx, told := t.t.q.core.Observe.Call(ctx, telemetry.Ticket, "Done", t.Entity)
 	defer told.End(&err)
 	ctx, cancel := ddb.Cleaning(ctx)
 	defer cancel()

@@ -21,8 +21,7 @@ import (
 // their own process they look once a second.
 func (t *Ticket) Wait(ctx context.Context) (_ *Turn, err error) {
 	w := waiter{Ticket: t, patience: lookTimeout, begun: time.Now()}
-	ctx, told := t.q.core.Observe.Call(ctx, telemetry.Ticket, "Wait")
-	told.Key(func() string { return t.entity })
+	ctx, told := t.q.core.Observe.Call(ctx, telemetry.Ticket, "Wait", func() string { return t.entity })
 	defer told.End(&err)
 	select {
 	case t.waiting <- struct{}{}:

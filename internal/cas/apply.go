@@ -35,8 +35,7 @@ func Apply(ctx context.Context, t *typed.Table, s lock.Settings, key repo.Key, u
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, told := t.Core.Observe.Call(ctx, s.Kind, "Apply")
-	told.Key(key.String)
+	ctx, told := t.Core.Observe.Call(ctx, s.Kind, "Apply", key.String)
 	defer told.End(&err)
 	built, err := expressions.Build(t.Core, update, conditions)
 	if err != nil {

@@ -31,8 +31,7 @@ func Create(ctx context.Context, t *typed.Table, item any, s lock.Settings, once
 	if err != nil {
 		return nil, err
 	}
-	ctx, told := core.Observe.Call(ctx, s.Kind, "Create")
-	told.Key(t.KeyOf(item).String)
+	ctx, told := core.Observe.Call(ctx, s.Kind, "Create", t.KeyOf(item).String)
 	defer told.End(&err)
 	c := &creation{Call: unlocked.Call{Waiter: lock.Waiter{Core: core, Key: t.KeyOf(item), Raw: core.Key(raw), Settings: s}}, table: t, id: protocol.NewWriteID(), item: raw, once: once}
 	send := func() (ddb.Result, error) {

@@ -67,8 +67,7 @@ func Update(ctx context.Context, t *typed.Table, p *Policy, key repo.Key, create
 	if err := typed.Refuse(ctx, t, key, raw); err != nil {
 		return nil, err
 	}
-	ctx, told := t.Core.Observe.Call(ctx, p.Kind, typed.OperationOf(create))
-	told.Key(key.String)
+	ctx, told := t.Core.Observe.Call(ctx, p.Kind, typed.OperationOf(create), key.String)
 	defer told.End(&err)
 	item, _, err = Run(ctx, t, p, key, raw, typed.Request{Create: create, Change: typed.Inside(t, raw, change)})
 	return item, err

@@ -51,7 +51,7 @@ type run struct {
 func NewGroup(table *typed.Table, kind string, first *Participant, draw func() *Participant) *Group {
 	b := &Group{table: table, kind: kind, draw: draw}
 	b.ctx, b.cancel = context.WithCancelCause(context.WithoutCancel(first.ctx))
-	b.ctx, b.told = table.Core.Observe.Shared(b.ctx, kind, "Combine")
+	b.ctx, b.told = table.Core.Observe.Shared(b.ctx, kind, "Combine", nil)
 	b.live.Store(1)
 	b.add(first)
 	return b

@@ -27,28 +27,29 @@ type Call struct {
 }
 
 // Call begins a call. Its context has the span: all that is sent for the call is below it.
-func (o *Observer) Call(ctx context.Context, kind, operation string) (context.Context, Call) {
-	return o.call(ctx, kind, operation, trace.SpanKindInternal)
+// about is the key, which the span says where a setting asks for it; nil: there is none.
+func (o *Observer) Call(ctx context.Context, kind, operation string, about func() string) (context.Context, Call) {
+	return o.call(ctx, kind, operation, about, trace.SpanKindInternal)
 }
 
 // Handling begins the handling of a job. from is what [Observer.Carry] has said of where it
 // comes from: the span is linked to that.
-func (o *Observer) Handling(ctx context.Context, kind, operation, from string) (context.Context, Call) {
+func (o *Observer) Handling(ctx context.Context, kind, operation, from string, about func() string) (context.Context, Call) {
 	var links []trace.SpanStartOption
 	if origin, ok := carried(from); ok && o.Traces() {
 		links = append(links, trace.WithLinks(trace.Link{SpanContext: origin}))
 	}
-	return o.call(ctx, kind, operation, trace.SpanKindConsumer, links...)
+	return o.call(ctx, kind, operation, about, trace.SpanKindConsumer, links...)
 }
 
 // Shared begins what is done for several calls together. It is not measured: they are.
-func (o *Observer) Shared(ctx context.Context, kind, operation string) (context.Context, Call) {
-	ctx, c := o.call(ctx, kind, operation, trace.SpanKindInternal)
+func (o *Observer) Shared(ctx context.Context, kind, operation string, about func() string) (context.Context, Call) {
+	ctx, c := o.call(ctx, kind, operation, about, trace.SpanKindInternal)
 	c.spanOnly = true
 	return ctx, c
 }
 
-func (o *Observer) call(ctx context.Context, kind, op string, as trace.SpanKind, more ...trace.SpanStartOption) (context.Context, Call) {
+func (o *Observer) call(ctx context.Context, kind, op string, about func() string, as trace.SpanKind, more ...trace.SpanStartOption) (context.Context, Call) {
 	c := Call{o: o, ctx: ctx, kind: kind, operation: op}
 	if o.Measures() {
 		c.began = time.Now()
@@ -60,6 +61,9 @@ func (o *Observer) call(ctx context.Context, kind, op string, as trace.SpanKind,
 			attributes = attributes[:3]
 		}
 		c.ctx, c.span = o.tracer.Start(ctx, name, append(more, trace.WithSpanKind(as), trace.WithAttributes(attributes...))...)
+		if o.Keys && about != nil {
+			c.span.SetAttributes(key.String(about()))
+		}
 	}
 	return c.ctx, c
 }
@@ -74,13 +78,6 @@ func (o *Observer) text(n spanName) string {
 	}
 	made, _ := o.known.LoadOrStore(n, strings.TrimSuffix(n.before+n.operation+" "+o.Table, " "))
 	return made.(string)
-}
-
-// Key notes what the call is about, where a setting asks for it.
-func (c *Call) Key(text func() string) {
-	if c.span != nil && c.o.Keys {
-		c.span.SetAttributes(key.String(text()))
-	}
 }
 
 // Delegated says that another call, below this one, is measured, and reports its outcome.

@@ -74,7 +74,7 @@ func run(ctx context.Context, cfg Config, once *typed.Once, fn func(context.Cont
 		return false, err
 	}
 	c := &call{Config: cfg, once: once, inner: ctx.Value(insideKey{}) != nil, entries: map[string]*entry{}, pause: pause{least: cfg.Wait.Min, most: cfg.Wait.Max}}
-	ctx, told := cfg.Observe.Call(ctx, telemetry.Transaction, "Run")
+	ctx, told := cfg.Observe.Call(ctx, telemetry.Transaction, "Run", nil)
 	defer told.End(&err)
 	attempts := 0
 	defer func() { told.Attempts(attempts, c.tables) }()

@@ -1,10 +1,15 @@
 package lockedread
 
-import "github.com/dynahold/dynahold/internal/local"
+import (
+	"github.com/dynahold/dynahold/internal/local"
+	"github.com/dynahold/dynahold/internal/typed"
+)
 
-// What transactions need of a locker, and users do not see.
+// What strategies and transactions need of a locker, and users do not see.
 func init() {
-	local.SetOpen(func(locker any) *local.Line { return locker.(interface{ inner() *local.Line }).inner() })
+	inner := func(l any) *locker { return l.(interface{ inner() *locker }).inner() }
+	local.SetOpen(func(l any) *local.Line { return inner(l).line })
+	typed.SetLocked(func(l any) typed.Locked { return inner(l).change })
 }
 
-func (l *Locker[T]) inner() *local.Line { return l.l.line }
+func (l *Locker[T]) inner() *locker { return l.l }

@@ -11,7 +11,6 @@ import (
 	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/internal/typed"
-	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -24,7 +23,7 @@ type engine struct {
 	cache   cache
 	// fair makes a change under the item's lock; nil: Config.Fair is off. contention
 	// says who goes to it.
-	fair       func(ctx context.Context, key repo.Key, create bool, change func(context.Context, any) error, once *typed.Once) (any, error)
+	fair       typed.Locked
 	contention *lock.Contention
 	queue      *local.Line // for the same in transactions
 }
@@ -47,26 +46,6 @@ func newEngine(table *typed.Table, cfg Config) (*engine, error) {
 	r := &engine{table: table, combine: cfg.Combine, cache: newCache(core, cfg.Warm)}
 	r.policy = cas.Policy{Settings: waiting, Attempts: cfg.Attempts, FailFast: cfg.Fair, Seen: core.Named(core.Version, core.Attr.LockToken, core.Type)}
 	return r, nil
-}
-
-// fairly makes changes by a locker, under an id where they have one.
-func fairly[T any](l *lockedread.Locker[T]) func(context.Context, repo.Key, bool, func(context.Context, any) error, *typed.Once) (any, error) {
-	return func(ctx context.Context, key repo.Key, create bool, change func(context.Context, any) error, once *typed.Once) (any, error) {
-		update, upsert := l.Update, l.Upsert
-		if once != nil {
-			o := l.Once(once.Text)
-			if once.Fingerprint != nil {
-				o = o.WithFingerprint(once.Fingerprint)
-			}
-			defer func() { once.Note(o.Repeated()) }()
-			update, upsert = o.Update, o.Upsert
-		}
-		if create {
-			update = upsert
-		}
-		item, err := update(ctx, key, func(ctx context.Context, item *T) error { return change(ctx, item) })
-		return &item, err
-	}
 }
 
 func (r *engine) create(ctx context.Context, item any, once *typed.Once) (any, error) {

@@ -92,7 +92,7 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 		if err != nil {
 			return nil, err
 		}
-		r.fair, r.contention, r.queue = fairly(locker), lock.NewContention(), local.Of(locker)
+		r.fair, r.contention, r.queue = typed.LockedBy(locker), lock.NewContention(), local.Of(locker)
 	} else if !cfg.FailLocked {
 		r.queue = transaction.NewQueue(inner.Core, r.policy.Settings)
 	}

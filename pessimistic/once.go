@@ -7,7 +7,6 @@ import (
 
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/typed"
-	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -81,12 +80,12 @@ func (o *Once[T]) Create(ctx context.Context, item T) (T, error) {
 // Update is [Repository.Update] under the id. A change that finds nothing to alter
 // leaves its id.
 func (o *Once[T]) Update(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (item T, err error) {
-	return o.locked(func(l *lockedread.Once[T]) (T, error) { return l.Update(ctx, key, change) })
+	return typed.As[T](o.change(ctx, key, false, typed.ChangeOf(change)))
 }
 
 // Upsert is [Repository.Upsert] under the id.
 func (o *Once[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (item T, err error) {
-	return o.locked(func(l *lockedread.Once[T]) (T, error) { return l.Upsert(ctx, key, change) })
+	return typed.As[T](o.change(ctx, key, true, typed.ChangeOf(change)))
 }
 
 // Delete is [Repository.Delete], but does nothing to an item that was changed under
@@ -105,16 +104,6 @@ func (o *Once[T]) Apply(ctx context.Context, key repo.Key, update expression.Upd
 	}))
 }
 
-// locked makes a change under the item's lock.
-func (o *Once[T]) locked(call func(*lockedread.Once[T]) (T, error)) (item T, err error) {
-	err = o.calls.Do(func(once *typed.Once) (err error) {
-		l := o.r.locker.Once(once.Text)
-		if once.Fingerprint != nil {
-			l = l.WithFingerprint(once.Fingerprint)
-		}
-		item, err = call(l)
-		once.Note(l.Repeated())
-		return err
-	})
-	return item, err
+func (o *Once[T]) change(ctx context.Context, key repo.Key, create bool, change func(context.Context, any) error) (any, error) {
+	return o.calls.Make(func(once *typed.Once) (any, error) { return typed.LockedBy(o.r.locker)(ctx, key, create, change, once) })
 }

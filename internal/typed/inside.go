@@ -22,3 +22,15 @@ func Inside(t *Table, raw ddb.Item, change func(context.Context, any) error) fun
 		return nesting.Change(ctx, of, func(ctx context.Context) error { return change(ctx, item) })
 	}
 }
+
+// Locked makes a change of an item under its lock; once is the id under which it is made
+// once, nil: none.
+type Locked func(ctx context.Context, key repo.Key, create bool, change func(context.Context, any) error, once *Once) (any, error)
+
+var locked func(locker any) Locked
+
+// SetLocked is called by package lockedread, once, when the program starts.
+func SetLocked(f func(locker any) Locked) { locked = f }
+
+// LockedBy makes changes by a *lockedread.Locker[T].
+func LockedBy(locker any) Locked { return locked(locker) }

@@ -19,10 +19,9 @@ import (
 // item knows that the change was made. A nil Once is that of an operation without
 // an id, which is made each time.
 type Once struct {
-	Text        string // the id as it was given
-	Fingerprint []byte // of the request, as it was given; nil: none
-	id, print   protocol.OnceID
-	found       atomic.Bool
+	text      string // the id as it was given
+	id, print protocol.OnceID
+	found     atomic.Bool
 
 	mu   sync.Mutex
 	rows map[string]beside // guarded by mu: by item
@@ -49,7 +48,7 @@ func (o *Once) Refuse(core *protocol.Core, item ddb.Item) error {
 	if o == nil || o.recall(core, item) != protocol.MadeOtherwise {
 		return nil
 	}
-	return fmt.Errorf("%w: the operation %q was made for a request with another fingerprint; nothing of this one was written", repo.ErrMismatch, o.Text)
+	return fmt.Errorf("%w: the operation %q was made for a request with another fingerprint; nothing of this one was written", repo.ErrMismatch, o.text)
 }
 
 // unread is err, but where it is of the item that cannot be read, with repo.ErrDone if that
@@ -124,7 +123,7 @@ func (c *OnceCalls) Do(call func(*Once) error) error {
 	if c.OfTransaction {
 		id = protocol.NewTransactionID(c.ID)
 	}
-	once := &Once{Text: c.ID, Fingerprint: c.Fingerprint, id: id}
+	once := &Once{text: c.ID, id: id}
 	switch {
 	case c.Fingerprint != nil && len(c.Fingerprint) == 0:
 		return fmt.Errorf("%w: the fingerprint of a request is empty: use what differs where the request does, such as its body", repo.ErrConfig)

@@ -120,9 +120,7 @@ func (r *engine) unhide(w *protocol.Write, hidden ddb.Item, d ddb.Diff) {
 		return
 	}
 	typed.MakeVisible(r.core, w, d)
-	w.Remove(slices.DeleteFunc(typed.Leftovers(r.core, hidden), func(name string) bool {
-		return slices.Contains(d.Remove, name) || slices.ContainsFunc(d.Set, func(a ddb.Attribute) bool { return a.Name == name })
-	})...)
+	w.Remove(slices.DeleteFunc(typed.Leftovers(r.core, hidden), d.Has)...)
 }
 
 // leftovers are attributes that a stub or tombstone has, not the new item, and on which

@@ -24,6 +24,11 @@ type Diff struct {
 // Empty reports whether nothing changed.
 func (d Diff) Empty() bool { return len(d.Set)+len(d.Remove) == 0 }
 
+// Has reports whether it sets or removes an attribute.
+func (d Diff) Has(name string) bool {
+	return slices.Contains(d.Remove, name) || slices.ContainsFunc(d.Set, func(a Attribute) bool { return a.Name == name })
+}
+
 // Diff compares two encodings of the user's type, by the names it maps: what
 // the type does not know is never touched.
 func (t *Table) Diff(before, after Item) (d Diff) {
@@ -56,12 +61,11 @@ func (t *Table) Whole(item Item) (d Diff) {
 // Without returns the difference without one attribute, which the caller
 // writes in its own way; as it is where the type has no such attribute.
 func (d Diff) Without(name string) Diff {
-	named := func(a Attribute) bool { return a.Name == name }
-	if name == "" || !slices.ContainsFunc(d.Set, named) && !slices.Contains(d.Remove, name) {
+	if name == "" || !d.Has(name) {
 		return d
 	}
 	return Diff{
-		Set:    slices.DeleteFunc(slices.Clone(d.Set), named),
+		Set:    slices.DeleteFunc(slices.Clone(d.Set), func(a Attribute) bool { return a.Name == name }),
 		Remove: slices.DeleteFunc(slices.Clone(d.Remove), func(n string) bool { return n == name }),
 	}
 }

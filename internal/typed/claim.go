@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
@@ -55,7 +56,7 @@ func (e *Edit) Claims(core *protocol.Core, base, raw ddb.Item, count int64) (now
 		return nil, false
 	case e.Remove:
 		return nil, len(core.Claims(base)) > 0
-	case !core.Hidden(base) && !touches(core, e.Diff):
+	case !core.Hidden(base) && !slices.ContainsFunc(core.UniqueAttributes(), e.Diff.Has):
 		return nil, false
 	}
 	now = After(core, base, raw, e.Diff, count)
@@ -70,19 +71,4 @@ func After(core *protocol.Core, base, raw ddb.Item, d ddb.Diff, count int64) ddb
 	}
 	var ring protocol.WriteID // the write's own takes its place
 	return ApplyTo(core, base, d, ring.Push(nil), count)
-}
-
-// touches reports whether a difference has an attribute that claims are made of.
-func touches(core *protocol.Core, d ddb.Diff) bool {
-	for _, a := range d.Set {
-		if core.IsUnique(a.Name) {
-			return true
-		}
-	}
-	for _, name := range d.Remove {
-		if core.IsUnique(name) {
-			return true
-		}
-	}
-	return false
 }

@@ -232,17 +232,9 @@ func Unmapped(core *protocol.Core, names []string) []string {
 // MakeVisible removes what made an item invisible to readers.
 func MakeVisible(core *protocol.Core, w *protocol.Write, d ddb.Diff) {
 	w.Remove(core.Attr.LockStub, core.Attr.Tombstone)
-	for _, a := range d.Set {
-		if a.Name == core.Attr.TTL {
-			return
-		}
+	if !d.Has(core.Attr.TTL) {
+		w.Remove(core.Attr.TTL)
 	}
-	for _, name := range d.Remove {
-		if name == core.Attr.TTL {
-			return
-		}
-	}
-	w.Remove(core.Attr.TTL)
 }
 
 // NoChange is the error of a call without a change.

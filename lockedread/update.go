@@ -9,6 +9,7 @@ import (
 	"github.com/dynahold/dynahold/internal/goroutine"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/internal/typed"
@@ -121,7 +122,7 @@ func (h *hold) apply(ctx context.Context, call typed.Request) (item any, err err
 	edit, err := call.MakeEdit(inner, h.l.table, h.start)
 	switch {
 	case err != nil && h.lock.Cause() != nil:
-		return nil, errors.Join(err, h.lock.Cause())
+		return nil, nesting.Beside(err, h.lock.Cause())
 	case err != nil:
 		return nil, err
 	case edit.Remove && h.fresh:

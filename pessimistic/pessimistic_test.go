@@ -69,7 +69,14 @@ func TestChangeThatOutlivesItsLease(t *testing.T) {
 }
 
 func TestChangeLearnsThatItsLockWasBroken(t *testing.T) {
-	t.Parallel()
+	for name, own := range map[string]error{"and has no error": nil, "and an error of its own": errors.New("sold out")} {
+		t.Run(name, func(t *testing.T) { t.Parallel(); learnOfTheBreak(t, own) })
+	}
+}
+
+// learnOfTheBreak has a change fail of its broken lock, beside an error of its own, which is
+// no reason to run it again.
+func learnOfTheBreak(t *testing.T, own error) {
 	r, table := open(t, pessimistic.Config{Lease: 6 * time.Second, Renew: true})
 	_, err := r.Update(t.Context(), key, func(ctx context.Context, s *stock) error {
 		lock, err := table.Inspect(ctx, key)
@@ -81,9 +88,12 @@ func TestChangeLearnsThatItsLockWasBroken(t *testing.T) {
 		}
 		rig.Is(t, rig.Ended(ctx, t), repo.ErrLockLost) // the next renewal finds out
 		s.Count = 0
-		return nil
+		return own
 	})
 	rig.Is(t, err, repo.ErrLockLost)
+	if again := repo.Retryable(err); again != (own == nil) {
+		t.Errorf("%v: again %v", err, again)
+	}
 	wantFree(t, table, 10)
 }
 

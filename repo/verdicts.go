@@ -53,10 +53,11 @@ func VerdictOf(err error) Verdict {
 // Retryable reports whether a call that failed wrote nothing and may go through if
 // it is made again: others held the item or wrote first, a lock was lost, no job was
 // due, the service was busy or out of reach. Not after [ErrOutcomeUnknown], which only a
-// change under an id (Once) may follow, nor after an error of the program's own, nor
-// where nothing but the caller's context ended the call.
+// change under an id (Once) may follow, nor after an error of the program's own, also where
+// the lock was lost beside it, nor where nothing but the caller's context ended the call.
 func Retryable(err error) bool {
-	if VerdictOf(err) != NotWritten {
+	var ended *telemetry.Final
+	if VerdictOf(err) != NotWritten || errors.As(err, &ended) {
 		return false
 	}
 	for _, final := range []error{ErrNotFound, ErrExists, ErrStale, ErrCondition, ErrMismatch, ErrNotUnique, ErrReleased, ErrNotHeld, ErrSchema, ErrKey, ErrFixed, ErrTooLarge, ErrNoTable, ErrDenied, ErrConfig, ErrNested, ErrPage} {

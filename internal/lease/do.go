@@ -2,7 +2,6 @@ package lease
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -28,7 +27,7 @@ func Do[H interface{ Context() context.Context }](ctx context.Context, take func
 			over = fmt.Errorf("%w: %w", repo.ErrDone, over)
 		}
 		unwritten := repo.VerdictOf(err) == repo.NotWritten
-		if err = errors.Join(err, over); unwritten {
+		if err = nesting.Beside(err, over); unwritten {
 			err = nesting.Returned(err) // what became of the release says nothing of what fn has written
 		}
 	}()

@@ -3,9 +3,12 @@ package lease_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
@@ -129,8 +132,32 @@ func TestVerdictsOfDo(t *testing.T) {
 		if got := repo.VerdictOf(err); got != c.want || !errors.Is(err, c.fn) && c.fn != nil || !errors.Is(err, c.release) && c.release != nil {
 			t.Errorf("%v, then %v: %v, %v, want %v", c.fn, c.release, err, got, c.want)
 		}
-		if errors.Is(c.fn, repo.ErrConflict) && !repo.Retryable(err) {
-			t.Errorf("%v: nothing was written, and it cannot be repeated", err)
+	}
+}
+
+// Whether a Do may be made again its function says, too: that of an error of its own fails of
+// that again. What ended by the context of a hold that is lost does not.
+func TestRetryingADo(t *testing.T) {
+	sour, throttled := errors.New("sour"), &types.ProvisionedThroughputExceededException{}
+	for _, c := range []struct {
+		fn, release error
+		want        bool
+	}{
+		{sour, nil, false},
+		{sour, repo.ErrLockLost, false},
+		{sour, throttled, false},
+		{context.Canceled, repo.ErrLockLost, true},
+		{fmt.Errorf("GET: %w", context.DeadlineExceeded), repo.ErrLockExpired, true},
+		{context.Canceled, throttled, false},
+		{repo.ErrConflict, nil, true},
+		{repo.ErrConflict, repo.ErrOutcomeUnknown, true},
+		{repo.ErrLockLost, repo.ErrLockLost, true},
+		{nil, repo.ErrLockLost, false},
+	} {
+		err := lease.Do(t.Context(), func(context.Context) (held, error) { return held{}, nil },
+			func(context.Context, held) error { return c.fn }, func(held, context.Context) error { return c.release })
+		if got := repo.Retryable(err); got != c.want || !errors.Is(err, c.release) && c.release != nil {
+			t.Errorf("%v, then %v: %v, again %v, want %v", c.fn, c.release, err, got, c.want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package nesting
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 
 	"github.com/dynahold/dynahold/internal/telemetry"
@@ -56,6 +57,19 @@ func Returned(err error) error {
 		return err
 	}
 	return telemetry.Return(err)
+}
+
+// Beside is what a function of the program has returned, and what became of what it held.
+// Whether the call may be made again says the first, unless the hold was lost, and its context
+// has ended the function.
+func Beside(own, over error) error {
+	err := errors.Join(own, over)
+	lost := errors.Is(over, repo.ErrLockLost) || errors.Is(over, repo.ErrLockExpired)
+	stopped := errors.Is(own, context.Canceled) || errors.Is(own, context.DeadlineExceeded)
+	if own == nil || over == nil || lost && stopped || repo.Retryable(own) {
+		return err
+	}
+	return telemetry.End(err)
 }
 
 // Holding is the context of what is held, as long as ended is nil. name tells which hold of

@@ -29,6 +29,14 @@ func (r *Returned) Unwrap() error { return r.error }
 // Return marks such an error.
 func Return(err error) error { return &Returned{err} }
 
+// Final is an error of which a part is no reason to make the call again.
+type Final struct{ error }
+
+func (f *Final) Unwrap() error { return f.error }
+
+// End marks such an error.
+func End(err error) error { return &Final{err} }
+
 // Partly is why a call has ended that had written a part of what it was to write: of the whole
 // neither that it was written is true nor that it was not.
 type Partly struct{ error }

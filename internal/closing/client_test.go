@@ -3,9 +3,12 @@ package closing_test
 import (
 	"context"
 	"errors"
+	"runtime"
+	"sync/atomic"
 	"testing"
 
 	"github.com/dynahold/dynahold/internal/closing"
+	"github.com/dynahold/dynahold/internal/goroutine"
 )
 
 // A closed client takes nothing, ends the calls that wait, and gives back what it
@@ -48,6 +51,25 @@ func TestClient(t *testing.T) {
 	}
 	if err := o.Close(t.Context(), func(h int) error { ended[h]++; return nil }); err != nil || ended != [4]int{1, 0, 2, 1} {
 		t.Errorf("again: %v; ended %v", err, ended)
+	}
+}
+
+// What ends its goroutine, as a client of a test does that fails it, has given back nothing, and
+// keeps nothing else from being given back.
+func TestCloseTellsOfWhatEndsItsGoroutine(t *testing.T) {
+	var all [40]int
+	for i := range all {
+		all[i] = i
+	}
+	var ended atomic.Int32
+	errs := closing.Each(all[:], func(h int) error {
+		if ended.Add(1); h%2 == 0 {
+			runtime.Goexit()
+		}
+		return nil
+	})
+	if len(errs) != 20 || !errors.Is(errors.Join(errs...), goroutine.ErrEnded) || ended.Load() != 40 {
+		t.Errorf("%d errors, %v; %d were asked", len(errs), errors.Join(errs...), ended.Load())
 	}
 }
 

@@ -2,9 +2,12 @@ package closing
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/dynahold/dynahold/internal/goroutine"
 )
 
 // Gate lets calls in until it is closed, and knows when the last of them is out.
@@ -89,7 +92,9 @@ func Each[T any](all []T, end func(T) error) []error {
 	for range min(closers, len(all)) {
 		workers.Go(func() {
 			for i := next.Add(1) - 1; int(i) < len(all); i = next.Add(1) - 1 {
-				results[i] = end(all[i])
+				if ended := goroutine.Apart(func() { results[i] = end(all[i]) }); ended != nil {
+					results[i] = fmt.Errorf("nobody knows whether it was given back: %w", ended)
+				}
 			}
 		})
 	}

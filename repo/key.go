@@ -110,7 +110,7 @@ func checkPart(which string, av types.AttributeValue, f field, limit int) error 
 		return fmt.Errorf("%w: the %s key (attribute %q): %s is not a number that DynamoDB keeps (at most 38 digits, from 10^-130 to below 10^126)", ErrKey, which, f.name, number.Value)
 	case ddb.TypeName(av) != f.kind:
 		return fmt.Errorf("%w: the %s key (attribute %q) must be %s, got %s", ErrKey, which, f.name, kindName(f.kind), kindName(ddb.TypeName(av)))
-	case limit == maxPartition && stored.IsRowKey(av):
+	case which == "partition" && stored.IsRowKey(av):
 		return fmt.Errorf("%w: the %s key (attribute %q) begins with %q, which the library keeps for its own rows", ErrKey, which, f.name, stored.RowPrefix)
 	case size == 0:
 		return fmt.Errorf("%w: the %s key (attribute %q) is empty", ErrKey, which, f.name)

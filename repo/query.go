@@ -142,7 +142,11 @@ func (t *mapping) newQuery(partition any, options []QueryOption) (*query, error)
 	if err != nil {
 		return nil, err
 	}
-	of, err := t.codec.encodePart("partition", partition, pk, maxPartition)
+	which := "partition"
+	if pk.name != t.schema.pk.name {
+		which = "index's partition" // may be any value: the library's rows are not in the index by it
+	}
+	of, err := t.codec.encodePart(which, partition, pk, maxPartition)
 	if err != nil {
 		return nil, err
 	}

@@ -269,6 +269,27 @@ func TestACompletionInDoubtStays(t *testing.T) {
 	rig.Equal(t, got.Number, 1, "%+v", got)
 }
 
+// A completion that has been made, without an answer, and whose id was forgotten and is
+// another run's since, is unknown: that its row does not tell any more proves nothing.
+func TestACompletionInDoubtThatIsForgotten(t *testing.T) {
+	s := newStore(t)
+	cut := s.Peer()
+	mine := s.open(t, cut.Client, once.Config{})
+	_, err := once.Do(t.Context(), mine, "order", func(context.Context, once.Run) (receipt, error) {
+		var sent atomic.Int64
+		cut.Faults(func(string, int, []byte) fault.Kind {
+			if sent.Add(1) == 1 {
+				return fault.LoseResponse
+			}
+			s.set(t, "order", "SET lockTime = :n", 1)
+			rig.Must(once.Do(t.Context(), s.Store, "order", func(context.Context, once.Run) (receipt, error) { return receipt{2, "other"}, nil }))(t)
+			return fault.None
+		})
+		return receipt{1, "mine"}, nil
+	})
+	rig.Is(t, err, repo.ErrOutcomeUnknown)
+}
+
 // A completion that the table throttles for longer than the client's policy bears goes on
 // while the lease lasts: else the operation would be made again.
 func TestAThrottledCompletion(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/optimistic"
+	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/txn"
 )
@@ -149,4 +150,19 @@ func TestRemoveUnderAnID(t *testing.T) {
 		t.Error("the item was not asked for the id")
 	}
 	has(t, w.stores["optimistic"], x, 0)
+}
+
+// An Upsert makes the item also where that is nothing but its key.
+func TestUpsertOfAKeyAlone(t *testing.T) {
+	type bare struct {
+		ID string `dynamodbav:"id" repo:"pk"`
+	}
+	w := newWorld(t)
+	r := rig.Must(pessimistic.New(table[bare](t, w.Rig, "-p", false), pessimistic.Config{}))(t)
+	x := key(w.id("x"))
+	rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+		_, err := r.In(tx).Upsert(ctx, x, func(context.Context, *bare) error { return nil })
+		return err
+	}))
+	rig.Must(r.Get(t.Context(), x))(t)
 }

@@ -86,16 +86,25 @@ func TestALockThatIsWaitedForLongKeepsTheOthers(t *testing.T) {
 		taken := make(chan *mutex.Group)
 		go func() { taken <- rig.Must(l.LockAll(t.Context(), "a", "b"))(t) }()
 		synctest.Wait() // it has taken "a"
+		first := rig.Must(other.Inspect(t.Context(), "a"))(t).Token
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		_, err := other.Lock(ctx, "a")
 		rig.Is(t, err, repo.ErrLocked)
+		rig.Is(t, other.Break(t.Context(), "a", first))
+		time.Sleep(5 * time.Second) // it begins anew
 		rig.Is(t, last.Unlock(t.Context()))
 		g := <-taken
+		if token := g.Locks()[0].Token(); token <= first {
+			t.Errorf("token %d after %d was broken", token, first)
+		}
 		if g.Context().Err() != nil {
 			t.Errorf("the group ended: %v", context.Cause(g.Context()))
 		}
 		rig.Is(t, l.Break(t.Context(), "a", g.Locks()[0].Token()))
+		rig.Is(t, g.Locks()[0].Extend(t.Context()), repo.ErrLockLost)
+		synctest.Wait()
+		rig.Is(t, context.Cause(g.Context()), repo.ErrLockLost)
 		rig.Is(t, g.Unlock(t.Context()), repo.ErrLockLost)
 	})
 }

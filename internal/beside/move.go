@@ -52,7 +52,7 @@ const maxMoved = 4 * stored.OnceRoom
 // blind says that the write has not read the item: the first that it hears of is that it
 // is full, with twice as many.
 func MoveFor(c *protocol.Core, item ddb.Item, id, fingerprint protocol.OnceID, epoch int64, blind bool) *Move {
-	mark, present, past := c.MarkOf(item), protocol.EntriesOf(item[c.Once[0]]), protocol.EntriesOf(item[c.Once[1]])
+	mark, present, past := remembered(c, item, epoch)
 	m := &Move{from: item[c.Once[2]], begins: mark.Epoch < epoch, taken: map[string]bool{}}
 	own := len(id.Entries(fingerprint))
 	full := c.OnceRoom * own
@@ -158,7 +158,7 @@ func RowOf(c *protocol.Core, item ddb.Item, id protocol.OnceID) ddb.Item {
 // InRow are the entries that a row has which an item is to remember, to a writer in an
 // epoch.
 func InRow(c *protocol.Core, item, row ddb.Item, epoch int64) [][]byte {
-	if c.MarkOf(row).Epoch < max(c.MarkOf(item).Epoch, epoch)-1 {
+	if c.MarkAt(row, epoch).Epoch < max(c.MarkAt(item, epoch).Epoch, epoch)-1 {
 		return nil
 	}
 	return protocol.EntriesOf(row[c.Once[0]])

@@ -15,7 +15,7 @@ import (
 // id, and its fingerprint, if it has one. move is what was moved to rows beside the item,
 // as it is there; nil: nothing was.
 func Remember(c *protocol.Core, item ddb.Item, id, fingerprint protocol.OnceID, epoch int64, move *Move) (d ddb.Diff, err error) {
-	mark, present, past := c.MarkOf(item), protocol.EntriesOf(item[c.Once[0]]), protocol.EntriesOf(item[c.Once[1]])
+	mark, present, past := remembered(c, item, epoch)
 	next, begins := mark.At(epoch), mark.Epoch < epoch
 	moved := move.Fits(c, item)
 	if moved {
@@ -32,17 +32,28 @@ func Remember(c *protocol.Core, item ddb.Item, id, fingerprint protocol.OnceID, 
 		own = append(slices.Clone(present), own...)
 	}
 	d.Set = []ddb.Attribute{{Name: c.Once[0], Value: &types.AttributeValueMemberBS{Value: own}}}
-	if next != mark {
+	written := next != c.MarkOf(item)
+	if written {
 		d.Set = append(d.Set, ddb.Attribute{Name: c.Once[2], Value: next.Value()})
 	}
 	switch {
-	case !begins && !moved:
+	case !written:
 	case len(past) > 0:
 		d.Set = append(d.Set, ddb.Attribute{Name: c.Once[1], Value: &types.AttributeValueMemberBS{Value: past}})
 	case item[c.Once[1]] != nil:
 		d.Remove = []string{c.Once[1]}
 	}
 	return d, nil
+}
+
+// remembered are the mark of an item and its ids of the epoch and of the one before, to a
+// writer in an epoch. All that came with another Remember count as of the present one.
+func remembered(c *protocol.Core, item ddb.Item, epoch int64) (mark stored.Mark, present, past [][]byte) {
+	mark, present, past = c.MarkAt(item, epoch), protocol.EntriesOf(item[c.Once[0]]), protocol.EntriesOf(item[c.Once[1]])
+	if mark != c.MarkOf(item) {
+		present, past = slices.Concat(present, past), nil
+	}
+	return mark, present, past
 }
 
 // TooManyIDs is why an operation is refused rather than another one forgotten: of an item

@@ -18,7 +18,7 @@ const atOnce = 16
 // Entries are what an item is to remember of an id that lies in a row beside it, to a writer
 // in an epoch. It costs nothing where no such row can matter, and else one consistent read.
 func Entries(ctx context.Context, core *protocol.Core, item ddb.Item, id protocol.OnceID, epoch int64) ([][]byte, error) {
-	if !core.MarkOf(item).Beside(epoch) {
+	if !core.MarkAt(item, epoch).Beside(epoch) {
 		return nil, nil
 	}
 	row, err := core.Get(ctx, RowOf(core, item, id))

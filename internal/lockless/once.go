@@ -60,8 +60,8 @@ type UnreadOnce struct {
 	Rotates bool
 	// Mark is that of an item with rows beside it, as it was seen.
 	Mark stored.Mark
-	// Base is the item that was full, and Move what was moved from it: the write demands
-	// that it is as it was then. nil: it was not.
+	// Base is the item that was full, and Move what was moved from it, or one of another
+	// Remember: the write demands that it is as it was then. nil: it was neither.
 	Base *ddb.Item
 	Move *beside.Move
 	// Room is for how many entries the item has room; 0: as usual. It is more where what is
@@ -72,8 +72,8 @@ type UnreadOnce struct {
 // Add adds to a write what remembers the id, under the condition that the item
 // does not remember it yet.
 func (o UnreadOnce) Add(w *protocol.Write) {
-	if o.Move != nil {
-		o.addMoving(w)
+	if o.Base != nil {
+		o.addBased(w)
 		return
 	}
 	c := w.Core
@@ -105,8 +105,8 @@ func (o UnreadOnce) Add(w *protocol.Write) {
 	w.SetTo(c.Once[2], at)
 }
 
-// addMoving is Add where the item was full.
-func (o UnreadOnce) addMoving(w *protocol.Write) {
+// addBased is Add where the item was full, or of another Remember.
+func (o UnreadOnce) addBased(w *protocol.Write) {
 	d, err := beside.Remember(w.Core, *o.Base, o.ID, o.Fingerprint, o.Epoch, o.Move)
 	if err != nil { // there is room, after what has gone
 		panic(err)
@@ -147,7 +147,7 @@ func (o UnreadOnce) Forgets() bool { return o.Epoch > o.First+1 }
 // nothing was.
 func (o UnreadOnce) After(c *protocol.Core, image ddb.Item, epoch int64, move *beside.Move) (next UnreadOnce, other bool, err error) {
 	next = UnreadOnce{ID: o.ID, Fingerprint: o.Fingerprint, First: o.First, Epoch: epoch}
-	mark := c.MarkOf(image)
+	mark := c.MarkAt(image, epoch)
 	if mark.Rows != "" {
 		next.Mark = mark
 	}
@@ -155,6 +155,11 @@ func (o UnreadOnce) After(c *protocol.Core, image ddb.Item, epoch int64, move *b
 	case mark.Epoch < 0: // it remembers nothing yet
 	case move.Fits(c, image):
 		next.Epoch, next.Base, next.Move = move.Epoch(), &image, move
+	case mark != c.MarkOf(image): // it was counted with another Remember
+		next.Epoch, next.Base = mark.Epoch, &image
+		if _, err := beside.Remember(c, image, o.ID, o.Fingerprint, epoch, nil); err != nil {
+			return next, false, err
+		}
 	case mark.Epoch < epoch:
 		next.Rotates = true
 	default:
@@ -171,10 +176,10 @@ func (o UnreadOnce) After(c *protocol.Core, image ddb.Item, epoch int64, move *b
 
 // same reports whether two tries ask the same of an item.
 func (o UnreadOnce) same(c *protocol.Core, other UnreadOnce) bool {
-	if o.Move == nil || o.Move != other.Move {
+	if o.Base == nil || other.Base == nil || o.Move != other.Move {
 		return o == other
 	}
-	for _, name := range c.Once[:2] {
+	for _, name := range c.Once {
 		if !ddb.Equal((*o.Base)[name], (*other.Base)[name]) {
 			return false
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -61,6 +62,22 @@ func (t *Table) MarkOf(item ddb.Item) Mark {
 		return m
 	}
 	return Mark{Epoch: -1}
+}
+
+// anotherRemember is how far a mark is off, at the least, that was counted in epochs of
+// another length: by a program with another TableConfig.Remember.
+const anotherRemember = 10 * 365 * 24 * time.Hour
+
+// MarkAt is the mark of an item to a writer in an epoch. One that is years off is taken for
+// one of this epoch: how old its ids are nobody can tell, so none is forgotten yet, nor kept
+// for ever. It is written anew with the next id.
+func (t *Table) MarkAt(item ddb.Item, epoch int64) Mark {
+	m := t.MarkOf(item)
+	off := max(m.Epoch-epoch, epoch-m.Epoch)
+	if m.Epoch >= 0 && off > int64(anotherRemember/max(t.Retention, 1)) {
+		m.Epoch, m.Moved = epoch, epoch
+	}
+	return m
 }
 
 var errMark = errors.New("it is not the epoch of ids of operations, nor that with where others lie")

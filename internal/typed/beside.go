@@ -56,7 +56,7 @@ func (o *Once) Consult(ctx context.Context, core *protocol.Core, item ddb.Item) 
 		return nil
 	}
 	b, epoch := o.beside(core, item), core.Epoch(core.Clock())
-	if b.asked || !core.MarkOf(item).Beside(epoch) || core.Recall(item, o.id, o.print) == protocol.Made {
+	if b.asked || !core.MarkAt(item, epoch).Beside(epoch) || core.Recall(item, o.id, o.print) == protocol.Made {
 		return nil
 	}
 	core.Marks.Change(core.KeyText(item), func(types.AttributeValue) (types.AttributeValue, bool) { return b.mark, true })
@@ -105,7 +105,7 @@ func (o *Once) ahead(ctx context.Context, core *protocol.Core, key ddb.Item) (en
 		item[core.Once[2]] = mark
 	}
 	epoch := core.Epoch(core.Clock())
-	if !core.MarkOf(item).Beside(epoch) {
+	if !core.MarkAt(item, epoch).Beside(epoch) {
 		return func() {}
 	}
 	ctx, end = context.WithCancel(ctx)

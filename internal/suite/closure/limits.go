@@ -3,21 +3,21 @@ package main
 // limits are the lines that one import may compile. The tests allow 3 % more, so that not
 // every change moves this table; who goes beyond says in the commit why it is worth it.
 var limits = map[string]int{
-	"delegate":    17_940,
+	"delegate":    17_960,
 	"history":     355,
 	"jobs":        15_970,
 	"localdb":     1_160,
-	"lockedread":  14_930,
+	"lockedread":  14_940,
 	"mutex":       13_870,
-	"nolock":      20_170,
-	"once":        13_450,
-	"optimistic":  21_075,
-	"pessimistic": 20_485,
+	"nolock":      20_180,
+	"once":        13_460,
+	"optimistic":  21_090,
+	"pessimistic": 20_500,
 	"repo":        7_690,
-	"repotest":    10_325,
-	"semaphore":   10_665,
-	"ticket":      10_620,
-	"txn":         18_620,
+	"repotest":    10_330,
+	"semaphore":   10_670,
+	"ticket":      10_625,
+	"txn":         18_635,
 	"unique":      7_890,
 }
 

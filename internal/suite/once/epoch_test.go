@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -15,6 +17,7 @@ import (
 	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/repotest"
 )
 
 // What the item is in, seen from the clock of who comes next: programs disagree
@@ -73,6 +76,56 @@ func TestTheEpochsOfAnItem(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A deployment gives the programs another Remember, longer or shorter. What was made before it
+// is not made again, on the item or in a row beside it, and goes when its time is over.
+func TestADeploymentWithAnotherRemember(t *testing.T) {
+	for _, name := range []string{"optimistic", "pessimistic"} {
+		for _, span := range [][2]time.Duration{{time.Hour, 24 * time.Hour}, {24 * time.Hour, time.Hour}} {
+			for _, n := range []int{5, 140} {
+				for call, do := range taking {
+					t.Run(fmt.Sprint(name, span, n, call), func(t *testing.T) {
+						t.Parallel()
+						var clock repotest.Clock
+						clock.Set(time.Date(2026, 11, 29, 23, 50, 0, 0, time.UTC))
+						s := &store{Rig: rig.New(t)}
+						deploy := func(remember time.Duration) {
+							s.table = rig.Must(repo.NewTable[product](s.Client, s.Table, repo.TableConfig{Remember: remember, Clock: clock.Now}))(t)
+							s.once, s.plain = strategies[name](t, s.table, lease)
+						}
+						all := func(begin string, want int) {
+							t.Helper()
+							for i := range n {
+								rig.Must(do(t.Context(), s.once(fmt.Sprint(begin, i))))(t)
+							}
+							rig.Equal(t, s.stock(t), want, "stock, behind %q", begin)
+						}
+						deploy(span[0])
+						rig.Is(t, s.table.EnsureTable(t.Context()))
+						rig.Must(s.plain.Create(t.Context(), product{SKU: "apple", Stock: 5 * n}))(t)
+						all("a", 4*n)
+						clock.Advance(15 * time.Minute) // the day ends: what came is the past
+						rig.Must(do(t.Context(), s.once("a0")))(t)
+						all("b", 3*n)
+						deploy(span[1])
+						rig.Must(do(t.Context(), s.once("c")))(t)
+						all("a", 3*n-1)
+						clock.Advance(span[1] * 999 / 1000) // another epoch
+						rig.Must(do(t.Context(), s.once("c2")))(t)
+						all("b", 3*n-2)
+						for i := range 3 { // each id goes in the third epoch at the latest
+							clock.Advance(span[1])
+							rig.Must(do(t.Context(), s.once(fmt.Sprint("d", i))))(t)
+						}
+						if raw := s.raw(t); entries(raw) > 2 {
+							t.Errorf("%d ids stay, %v", entries(raw), raw["onceEpoch"])
+						}
+					})
+				}
+			}
+		}
+	}
 }
 
 // The first Apply of an epoch finds the item in the one before: one request more.

@@ -23,6 +23,10 @@ func (s *step) once() string {
 	was, is, stay := from.Epoch, to.Epoch, from.Epoch == to.Epoch && from.Moves == to.Moves
 	before, past := entries(s.Before[names[0]]), entries(s.Before[names[1]])
 	after, stays := entries(s.After[names[0]]), entries(s.After[names[1]])
+	if (was-is)*6 > was { // a longer Remember: by that they were years apart
+		clear(s.added)
+		return ""
+	}
 	if is < was {
 		return fmt.Sprintf("the epoch of its operations' ids fell from %d to %d", was, is)
 	}

@@ -126,15 +126,7 @@ func (l *Locker) lock(ctx context.Context, operation string, name any, once bool
 // ErrLockLost means that others may have run beside the last part of fn. Inside fn a Lock of
 // the same name, with its context, is ErrNested.
 func (l *Locker) Do(ctx context.Context, name any, fn func(ctx context.Context, lock *Lock) error) error {
-	return lease.Do(ctx, func(ctx context.Context) (*Lock, error) { return l.Lock(ctx, name) }, inside(fn), (*Lock).Unlock)
-}
-
-// inside is a function whose context tells of the lock under which it runs.
-func inside(fn func(context.Context, *Lock) error) func(context.Context, *Lock) error {
-	if fn == nil {
-		return nil
-	}
-	return func(ctx context.Context, lock *Lock) error { return fn(lock.inside(ctx), lock) }
+	return lease.Do(ctx, func(ctx context.Context) (*Lock, error) { return l.Lock(ctx, name) }, (*Lock).inside, fn, (*Lock).Unlock)
 }
 
 // Close ends all waiting with ErrClosed and releases every lock that is held,

@@ -41,7 +41,7 @@ func (s *Semaphore) TryAcquire(ctx context.Context, resource string) (*Permit, e
 // repo.ErrDone too. An Acquire of the same resource inside fn, with its context, is ErrNested
 // if the limit is used up by what that holds.
 func (s *Semaphore) Do(ctx context.Context, resource string, fn func(ctx context.Context, p *Permit) error) error {
-	return lease.Do(ctx, func(ctx context.Context) (*Permit, error) { return s.Acquire(ctx, resource) }, inside(fn), (*Permit).Release)
+	return lease.Do(ctx, func(ctx context.Context) (*Permit, error) { return s.Acquire(ctx, resource) }, (*Permit).inside, fn, (*Permit).Release)
 }
 
 func (s *Semaphore) takePermit(ctx context.Context, operation, resource string, once bool) (_ *Permit, err error) {

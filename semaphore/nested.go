@@ -18,14 +18,6 @@ func (h *Permit) inside(ctx context.Context) context.Context {
 	return nesting.Holding(ctx, h.s.item(h.name), h.ID(), h.lease.Cause)
 }
 
-// inside is a function whose context tells of the permit under which it runs.
-func inside(fn func(context.Context, *Permit) error) func(context.Context, *Permit) error {
-	if fn == nil {
-		return nil
-	}
-	return func(ctx context.Context, h *Permit) error { return fn(h.inside(ctx), h) }
-}
-
 // refuseNested refuses a call that would wait for what its own context holds: as many
 // permits as the limit was when this process has last seen it.
 func (s *Semaphore) refuseNested(ctx context.Context, resource string) error {

@@ -124,15 +124,7 @@ func (q *Queue) call(ctx context.Context, operation, entity string, draw func(ct
 // repo.ErrLockLost others may have been served while it ran. Inside fn a Lock of the same
 // entity, with its context, is ErrNested.
 func (q *Queue) Do(ctx context.Context, entity string, fn func(ctx context.Context, turn *Turn) error) error {
-	return lease.Do(ctx, func(ctx context.Context) (*Turn, error) { return q.Lock(ctx, entity) }, inside(fn), (*Turn).Done)
-}
-
-// inside is a function whose context tells of the turn in which it runs.
-func inside(fn func(context.Context, *Turn) error) func(context.Context, *Turn) error {
-	if fn == nil {
-		return nil
-	}
-	return func(ctx context.Context, turn *Turn) error { return fn(turn.inside(ctx), turn) }
+	return lease.Do(ctx, func(ctx context.Context) (*Turn, error) { return q.Lock(ctx, entity) }, (*Turn).inside, fn, (*Turn).Done)
 }
 
 // Close ends all waiting with ErrClosed, and takes every ticket that was drawn

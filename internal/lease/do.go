@@ -10,9 +10,10 @@ import (
 )
 
 // Do runs fn with what take takes. The context of fn ends with ctx, and, with the
-// cause, when what is held is lost. release follows, also when fn panics; its
-// error is joined to that of fn, or, where that has none, to repo.ErrDone.
-func Do[H interface{ Context() context.Context }](ctx context.Context, take func(context.Context) (H, error), fn func(context.Context, H) error, release func(H, context.Context) error) (err error) {
+// cause, when what is held is lost; inside makes it tell of that. release follows, also
+// when fn panics; its error is joined to that of fn, or, where that has none, to
+// repo.ErrDone.
+func Do[H interface{ Context() context.Context }](ctx context.Context, take func(context.Context) (H, error), inside func(H, context.Context) context.Context, fn func(context.Context, H) error, release func(H, context.Context) error) (err error) {
 	if fn == nil {
 		return fmt.Errorf("%w: the function is nil", repo.ErrConfig)
 	}
@@ -33,7 +34,7 @@ func Do[H interface{ Context() context.Context }](ctx context.Context, take func
 	}()
 	work, cancel := ddb.Merge(ctx, held.Context()) // the release needs ctx itself
 	defer cancel()
-	err = fn(work, held)
+	err = fn(inside(held, work), held)
 	done = err == nil
 	return err
 }

@@ -127,7 +127,7 @@ func TestVerdictsOfDo(t *testing.T) {
 		{repo.ErrOutcomeUnknown, repo.ErrLockLost, repo.Unknown},
 		{repo.ErrDone, repo.ErrOutcomeUnknown, repo.Written},
 	} {
-		err := lease.Do(t.Context(), func(context.Context) (held, error) { return held{}, nil },
+		err := lease.Do(t.Context(), func(context.Context) (held, error) { return held{}, nil }, held.inside,
 			func(context.Context, held) error { return c.fn }, func(held, context.Context) error { return c.release })
 		if got := repo.VerdictOf(err); got != c.want || !errors.Is(err, c.fn) && c.fn != nil || !errors.Is(err, c.release) && c.release != nil {
 			t.Errorf("%v, then %v: %v, %v, want %v", c.fn, c.release, err, got, c.want)
@@ -164,7 +164,7 @@ func TestRetryingADo(t *testing.T) {
 
 // What was not taken is nobody's, or nobody knows: the function has not run.
 func TestVerdictOfADoThatHasNotRun(t *testing.T) {
-	err := lease.Do(t.Context(), func(context.Context) (held, error) { return held{}, repo.ErrOutcomeUnknown },
+	err := lease.Do(t.Context(), func(context.Context) (held, error) { return held{}, repo.ErrOutcomeUnknown }, held.inside,
 		func(context.Context, held) error { return nil }, func(held, context.Context) error { return nil })
 	if repo.VerdictOf(err) != repo.NotWritten || !errors.Is(err, repo.ErrOutcomeUnknown) {
 		t.Errorf("%v: %v", err, repo.VerdictOf(err))
@@ -174,6 +174,8 @@ func TestVerdictOfADoThatHasNotRun(t *testing.T) {
 type held struct{}
 
 func (held) Context() context.Context { return context.Background() }
+
+func (held) inside(ctx context.Context) context.Context { return ctx }
 
 // A clock of the program's own that panics harms the call that asks it, and none after it.
 func TestAClockThatPanics(t *testing.T) {

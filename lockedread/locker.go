@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/dynahold/dynahold/internal/lock"
-	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
@@ -83,10 +82,7 @@ func (l *Locker[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx co
 // this call or another's; ErrOutcomeUnknown if it does not. For that the break of
 // a hold by hand leaves an id in the attribute "writers".
 func (l *Locker[T]) Break(ctx context.Context, key repo.Key, token int64) (err error) {
-	k, err := l.l.table.EncodeKey(key)
-	if err == nil {
-		err = nesting.Write(ctx, nesting.ItemOf(l.l.table.Core.Table, k), key)
-	}
+	k, err := typed.KeyToWrite(ctx, l.l.table, key)
 	if err != nil {
 		return err
 	}

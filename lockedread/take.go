@@ -25,10 +25,7 @@ func newLocker(table *typed.Table, cfg lock.Config, combine bool) *locker {
 }
 
 func (l *locker) acquire(ctx context.Context, operation string, key repo.Key, how lock.Request) (_ *hold, err error) {
-	raw, err := l.table.EncodeKey(key)
-	if err == nil {
-		err = typed.Refuse(ctx, l.table, key, raw)
-	}
+	raw, err := typed.KeyToWrite(ctx, l.table, key)
 	if err != nil {
 		return nil, err
 	}

@@ -81,10 +81,7 @@ func (r *engine) create(ctx context.Context, item any) (any, error) {
 }
 
 func (r *engine) remove(ctx context.Context, key repo.Key) (err error) {
-	raw, err := r.table.EncodeKey(key)
-	if err == nil {
-		err = typed.Refuse(ctx, r.table, key, raw)
-	}
+	raw, err := typed.KeyToWrite(ctx, r.table, key)
 	if err == nil {
 		ctx, told := r.core.Observe.Call(ctx, telemetry.NoLock, "Delete", key.String)
 		defer told.End(&err)

@@ -28,10 +28,7 @@ import (
 // writers then tells, while it is that write's own. A request with an id is bound by
 // that: it is repeated as any other.
 func Apply(ctx context.Context, t *typed.Table, s lock.Settings, key repo.Key, update expression.UpdateBuilder, conditions []expression.ConditionBuilder, once *typed.Once) (_ any, _ ddb.Item, err error) {
-	raw, err := t.EncodeKey(key)
-	if err == nil {
-		err = typed.Refuse(ctx, t, key, raw)
-	}
+	raw, err := typed.KeyToWrite(ctx, t, key)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -60,11 +60,8 @@ func Update(ctx context.Context, t *typed.Table, p *Policy, key repo.Key, create
 	if change == nil {
 		return nil, typed.NoChange()
 	}
-	raw, err := t.EncodeKey(key)
+	raw, err := typed.KeyToWrite(ctx, t, key)
 	if err != nil {
-		return nil, err
-	}
-	if err := typed.Refuse(ctx, t, key, raw); err != nil {
 		return nil, err
 	}
 	ctx, told := t.Core.Observe.Call(ctx, p.Kind, typed.OperationOf(create), key.String)

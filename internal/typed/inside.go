@@ -15,6 +15,15 @@ func Refuse(ctx context.Context, t *Table, key repo.Key, raw ddb.Item) error {
 	return nesting.Write(ctx, nesting.ItemOf(t.Core.Table, raw), key)
 }
 
+// KeyToWrite encodes the key of a call that writes an item, unless that cannot be made, as
+// Refuse says.
+func KeyToWrite(ctx context.Context, t *Table, key repo.Key) (raw ddb.Item, err error) {
+	if raw, err = t.EncodeKey(key); err == nil {
+		err = Refuse(ctx, t, key, raw)
+	}
+	return raw, err
+}
+
 // Inside is a change that runs with a context which tells that it is inside.
 func Inside(t *Table, raw ddb.Item, change func(context.Context, any) error) func(context.Context, any) error {
 	of := nesting.ItemOf(t.Core.Table, raw)

@@ -3,6 +3,7 @@ package nolock
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -105,19 +106,20 @@ func (r *engine) checkOrder(before, after ddb.Item) error {
 // delete event, which has not read it: what the type does not know stays in its
 // tombstone then, until an event brings the item back.
 func (r *engine) tombstone(w *protocol.Write, item ddb.Item) {
-	for _, name := range r.core.Mapped {
-		switch name {
-		case r.core.EventTime, r.core.EventID, r.core.Version, r.core.Attr.TTL:
-		default:
-			w.Remove(name)
-		}
-	}
-	w.Remove(typed.Unmapped(r.core, typed.Data(r.core, item))...)
+	w.Remove(r.unburied(item)...)
 	if item != nil && r.core.Version != "" {
 		w.Set(r.core.Version, r.counted(item))
 	}
 	w.Set(r.core.Attr.Tombstone, ddb.True())
 	w.Set(r.core.Attr.TTL, r.forgotten())
+}
+
+// unburied are the attributes that a tombstone of an item does not keep.
+func (r *engine) unburied(item ddb.Item) []string {
+	names := slices.DeleteFunc(slices.Clone(r.core.Mapped), func(name string) bool {
+		return slices.Contains([]string{r.core.EventTime, r.core.EventID, r.core.Version, r.core.Attr.TTL}, name)
+	})
+	return append(names, typed.Unmapped(r.core, typed.Data(r.core, item))...)
 }
 
 // counted is the version of an item's tombstone: a deletion leaves its id among those of

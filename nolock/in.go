@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/transaction"
-	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/txn"
 )
@@ -135,14 +133,7 @@ func (v *View[T]) event(ctx context.Context, key repo.Key, ev transaction.Event)
 // buried is the tombstone that a deletion leaves of an item.
 func (r *engine) buried(item ddb.Item) ddb.Item {
 	left := maps.Clone(item)
-	for _, name := range r.core.Mapped {
-		switch name {
-		case r.core.EventTime, r.core.EventID, r.core.Version, r.core.Attr.TTL:
-		default:
-			delete(left, name)
-		}
-	}
-	for _, name := range slices.Concat(typed.Data(r.core, item), []string{r.core.Attr.LockStub}) {
+	for _, name := range append(r.unburied(item), r.core.Attr.LockStub) {
 		delete(left, name)
 	}
 	if r.core.Version != "" {

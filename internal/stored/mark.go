@@ -86,9 +86,7 @@ var errMark = errors.New("it is not the epoch of ids of operations, nor that wit
 func parseMark(v types.AttributeValue) (m Mark, err error) {
 	s, ok := v.(*types.AttributeValueMemberS)
 	if !ok {
-		if m.Epoch, err = ddb.Int(v); err == nil && (m.Epoch < 0 || m.Epoch > MaxNumber) {
-			err = fmt.Errorf("%d is not a number from 0 to %d", m.Epoch, int64(MaxNumber))
-		}
+		m.Epoch, err = wholeNumber(v)
 		return m, err
 	}
 	parts := strings.Split(s.Value, " ")

@@ -193,12 +193,18 @@ func parseToken(item ddb.Item, name string, absent int64) (int64, error) {
 	if !ok {
 		return absent, nil
 	}
-	n, err := ddb.Int(v)
-	if err == nil && (n < 0 || n > MaxNumber) {
-		err = fmt.Errorf("%d is not a number from 0 to %d", n, int64(MaxNumber))
-	}
+	n, err := wholeNumber(v)
 	if err != nil {
 		return absent, &ShapeError{name, err}
 	}
 	return n, nil
+}
+
+// wholeNumber reads a token, or an epoch.
+func wholeNumber(v types.AttributeValue) (int64, error) {
+	n, err := ddb.Int(v)
+	if err == nil && (n < 0 || n > MaxNumber) {
+		err = fmt.Errorf("%d is not a number from 0 to %d", n, int64(MaxNumber))
+	}
+	return n, err
 }

@@ -77,10 +77,8 @@ func End(ctx context.Context, item Item, key repo.Key) error {
 
 // Wait refuses a call that waits for what its own context holds.
 func Wait(ctx context.Context, item Item, key repo.Key) error {
-	for f := top(ctx); f != nil; f = f.outer {
-		if f.ended != nil && !f.isOver() && f.item.Is(item) {
-			return itself(item, key)
-		}
+	if Holds(ctx, item) > 0 {
+		return itself(item, key)
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func parse(image ddb.Item) (l line, err error) {
 			return line{}, err
 		}
 		if named, there := image[attrLease+id]; there {
-			length, err := seconds(attrLease+id, named, maxLease.Seconds())
+			length, err := seconds(attrLease+id, named, settings.MaxLease.Seconds())
 			if err != nil {
 				return line{}, err
 			}
@@ -132,9 +132,6 @@ func seconds(name string, v types.AttributeValue, most float64) (time.Time, erro
 	}
 	return at, nil
 }
-
-// maxLease bounds what is believed of a stored lease.
-const maxLease = 24 * time.Hour
 
 func schemaError(attr string, err error) error {
 	return fmt.Errorf("%w: attribute %q: %w", repo.ErrSchema, attr, err)

@@ -58,7 +58,7 @@ func New(client Client, tableName string, cfg Config) (*Locker, error) {
 		taker.HoldTimes = lock.NewHoldTimes()
 	}
 	line := local.NewLine(taker)
-	line.Yields = cfg.Race // a queue on the row knows whose turn it is
+	line.BacksOff = cfg.Race // a queue on the row knows whose turn it is
 	return &Locker{client: client, table: table, taker: taker, line: line, cfg: cfg, open: closing.New[*Lock](ErrClosed)}, nil
 }
 

@@ -27,9 +27,9 @@ const (
 	handoffsQueued    = 8
 	streakOfLease     = 10 // a streak lasts at most this part of a lease
 
-	// yield is how long a process that yields stays away, at least: the others sleep
+	// backOff is how long a process that backs off stays away, at least: the others sleep
 	// between their tries.
-	yield = 10 * time.Millisecond
+	backOff = 10 * time.Millisecond
 )
 
 // Handoff is what the caller that has the turn on an item passes on.
@@ -47,11 +47,11 @@ type Handoff struct {
 // item one of them goes to the table, and passes its lock on to the next.
 type Line struct {
 	*lock.Locker
-	// Yields lets a process stay away for a moment from what it has let go for others.
+	// BacksOff lets a process stay away for a moment from what it has let go for others.
 	// Changes of items, which take milliseconds, are a fortieth slower by it and the
 	// others hardly sooner at them; locks that are held for longer stay in one process
 	// without it.
-	Yields bool
+	BacksOff bool
 	queues Queues[any, Handoff]
 }
 
@@ -182,8 +182,8 @@ func (g Handoff) usable() bool {
 // begin prepares the request for a lock where before did not pass a usable one on, and
 // a new streak, which hears of those for whom the request waits.
 func (l *Line) begin(ctx context.Context, raw ddb.Item, p *Place, how *lock.Request, before Handoff) *streak {
-	if l.Yields && before.streak.standsBack(time.Since(before.streak.since), l.Lease) {
-		ddb.Sleep(ctx, yield+rand.N(2*yield))
+	if l.BacksOff && before.streak.standsBack(time.Since(before.streak.since), l.Lease) {
+		ddb.Sleep(ctx, backOff+rand.N(2*backOff))
 	}
 	how.Orphan = before.orphan
 	text := l.Core.KeyText(raw)

@@ -8,7 +8,7 @@ import (
 	"github.com/dynahold/dynahold/internal/search"
 )
 
-// The model of yields: a process whose callers hand a lock on among themselves, and
+// The model of backing off: a process whose callers hand a lock on among themselves, and
 // another one that tries again and again, of which it hears only when it finds it
 // holding. The search walks through every order of their steps; what is decided is
 // decided by streak.over and streak.standsBack.

@@ -87,16 +87,8 @@ func (e *engine) join(key repo.Key, raw ddb.Item, text string, c *caller) *line 
 		e.working.Go(l.work)
 	}
 	l.waiting = append(l.waiting, c)
-	wake(l.arrived)
+	ddb.Signal(l.arrived)
 	return l
-}
-
-// wake tells who waits for something, once.
-func wake(waits chan<- struct{}) {
-	select {
-	case waits <- struct{}{}:
-	default:
-	}
 }
 
 // leave takes a caller out of its line; if its command is under way already, the batch

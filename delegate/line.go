@@ -79,7 +79,7 @@ func (l *line) again(callers []*caller, alone bool) {
 		c.alone = c.alone || alone
 	}
 	l.waiting = append(slices.Clone(callers), l.waiting...)
-	wake(l.arrived)
+	ddb.Signal(l.arrived)
 }
 
 // requeue puts the callers of a batch back into the line, as they were.

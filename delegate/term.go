@@ -156,7 +156,7 @@ func (t *term) lookAt(shard, n int) look {
 		t.mu.Unlock()
 	}
 	if found {
-		wake(t.found)
+		ddb.Signal(t.found)
 	}
 	took := time.Since(began)
 	return look{n: n, took: took, found: found || len(mails) > 0 && took >= pauseOfLooks}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/resources"
 )
 
@@ -75,7 +76,7 @@ func (d *dispatcher) push(p *post) {
 		} else {
 			d.line = append(d.line, p)
 		}
-		signal(d.wake)
+		ddb.Signal(d.wake)
 	}
 }
 
@@ -90,14 +91,6 @@ func (d *dispatcher) soFar() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.moves
-}
-
-// signal leaves word in a channel that has room for one.
-func signal(news chan struct{}) {
-	select {
-	case news <- struct{}{}:
-	default:
-	}
 }
 
 // assign gives free workers to the resources in line until ctx is done.
@@ -175,7 +168,7 @@ func (d *dispatcher) started(p *post, r resources.Row, n, jobs int, how manner) 
 	if how == follows {
 		d.idles()
 	}
-	signal(d.wake)
+	ddb.Signal(d.wake)
 }
 
 // ended frees the worker of a job; byUs says that the job was ended by this process,
@@ -195,13 +188,13 @@ func (d *dispatcher) ended(p *post, byUs, followed bool) {
 	}
 	d.free++
 	d.idles()
-	signal(d.wake)
+	ddb.Signal(d.wake)
 }
 
 // idles tells who looks for work of a worker that has none. The caller holds mu.
 func (d *dispatcher) idles() {
 	if d.free > 0 && len(d.line) == 0 { // else it has something to do
-		signal(d.freed)
+		ddb.Signal(d.freed)
 	}
 }
 

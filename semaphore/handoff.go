@@ -102,7 +102,7 @@ func (s *Semaphore) handedOff(h *Permit, p handoff, res ddb.Result) (unwanted *P
 			q.callers = slices.DeleteFunc(q.callers, func(o *caller) bool { return o == c })
 			c.left = true
 			q.saw(r)
-			signal(c.wake)
+			ddb.Signal(c.wake)
 			q.changed()
 			return nil, false
 		}

@@ -75,7 +75,7 @@ func (s *Semaphore) lockQueue(resource string) *localQueue {
 // changed lets the line go on after a change, and forgets one that nobody uses.
 func (q *localQueue) changed() {
 	if i := slices.IndexFunc(q.callers, (*caller).rests); i >= 0 {
-		signal(q.callers[i].wake)
+		ddb.Signal(q.callers[i].wake)
 	}
 	if len(q.callers) == 0 && len(q.own) == 0 {
 		delete(q.s.queues, q.resource)
@@ -243,12 +243,4 @@ func (c *caller) busy() error {
 		return fmt.Errorf("resource %q: %w: a caller of this process is before this one: %w", c.line.resource, ErrBusy, repo.ErrLocked)
 	}
 	return busy(*c.seen)
-}
-
-// signal leaves word in a channel that has room for one.
-func signal(news chan struct{}) {
-	select {
-	case news <- struct{}{}:
-	default:
-	}
 }

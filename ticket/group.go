@@ -3,6 +3,8 @@ package ticket
 import (
 	"slices"
 	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
 )
 
 // The callers of one Queue, in one process, that want the turn of one entity. Each has a
@@ -101,7 +103,7 @@ func (c *group) wakeFirst() {
 		}
 	}
 	if first != nil {
-		first.wake()
+		ddb.Signal(first.news)
 	}
 }
 

@@ -105,7 +105,7 @@ func (t *Ticket) tell(seen look) {
 	if t.fresh == nil || t.ahead(seen.line) <= t.ahead(t.fresh.line) {
 		t.fresh = &seen
 	}
-	t.wake()
+	ddb.Signal(t.news)
 }
 
 // ahead is how many an answer shows before the ticket; -1 if the ticket has gone.
@@ -115,14 +115,6 @@ func (t *Ticket) ahead(l line) int {
 		return -1
 	}
 	return len(ahead)
-}
-
-// wake ends a pause of Wait.
-func (t *Ticket) wake() {
-	select {
-	case t.news <- struct{}{}:
-	default:
-	}
 }
 
 // told returns the answer that was kept; nil if there is none.

@@ -232,6 +232,14 @@ func inWords(ctx context.Context) error {
 // time on it: nothing tells that it has jumped.
 const ClockLook = 10 * time.Millisecond
 
+// Signal leaves word in a channel that has room for one, unless one is there already.
+func Signal(news chan<- struct{}) {
+	select {
+	case news <- struct{}{}:
+	default:
+	}
+}
+
 // Sleep waits for d or until ctx is done, whichever is first.
 func Sleep(ctx context.Context, d time.Duration) {
 	if d <= 0 {

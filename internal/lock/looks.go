@@ -100,10 +100,7 @@ func (s *looks) note(a look) {
 	}
 	s.underWay--
 	s.mu.Unlock()
-	select {
-	case s.news <- struct{}{}:
-	default: // the waiter has not come yet to those before
-	}
+	ddb.Signal(s.news) // the waiter may not have come yet to those before
 }
 
 // forget keeps nothing of what the looks have shown or will show: they stay with a lock

@@ -64,10 +64,8 @@ func (d Diff) Without(name string) Diff {
 	if name == "" || !d.Has(name) {
 		return d
 	}
-	return Diff{
-		Set:    slices.DeleteFunc(slices.Clone(d.Set), func(a Attribute) bool { return a.Name == name }),
-		Remove: slices.DeleteFunc(slices.Clone(d.Remove), func(n string) bool { return n == name }),
-	}
+	set := slices.DeleteFunc(slices.Clone(d.Set), func(a Attribute) bool { return a.Name == name })
+	return Diff{Set: set, Remove: slices.DeleteFunc(slices.Clone(d.Remove), func(n string) bool { return n == name })}
 }
 
 // Equal compares two values as DynamoDB does: numbers by value, sets without

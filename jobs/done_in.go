@@ -73,7 +73,7 @@ func (j heldJob) Judge(ctx context.Context, image ddb.Item, clean bool) protocol
 	if verdict := j.judgeCommit(ctx, image); verdict != protocol.Undecided {
 		return verdict
 	}
-	return withoutTrace(clean)
+	return rows.Traceless{}.Judge(ctx, image, clean)
 }
 
 // judgeCommit judges the transaction as a Done, of which an attempt may have been applied.

@@ -15,6 +15,7 @@ import (
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/redact"
 	"github.com/dynahold/dynahold/internal/resources"
+	"github.com/dynahold/dynahold/internal/rows"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -193,11 +194,11 @@ func (n *insertion) Write(*ddb.Write) (types.TransactWriteItem, bool, error) {
 
 // Judge believes the row: the place in line was made for this transaction. A job whose
 // time has come meanwhile has left its row.
-func (n *insertion) Judge(_ context.Context, image ddb.Item, clean bool) protocol.Verdict {
+func (n *insertion) Judge(ctx context.Context, image ddb.Item, clean bool) protocol.Verdict {
 	if len(image) > 0 {
 		return protocol.Committed
 	}
-	return withoutTrace(clean)
+	return rows.Traceless{}.Judge(ctx, image, clean)
 }
 
 // Refused is not to be blamed: a row that is there is the transaction's own.

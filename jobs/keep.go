@@ -106,7 +106,7 @@ func (s *store) keepIn(all rows.Rows, resource string, j jobRow, write func() (t
 
 // keeping writes what became of a job, in a transaction that takes it away.
 type keeping struct {
-	traceless
+	rows.Traceless
 	write func() (types.TransactWriteItem, bool)
 }
 

@@ -198,7 +198,7 @@ func (p *periodic) judge(res ddb.Result, next time.Time) error {
 
 // ticked is the row of a schedule in the transaction of a tick.
 type ticked struct {
-	traceless
+	rows.Traceless
 	s    *store
 	p    *periodic
 	row  ddb.Item // as it was read

@@ -156,7 +156,7 @@ func (s *store) takeIn(tx repo.Tx, t *taking, more func(rows.Rows)) error {
 
 // taking removes a job that waits, as it was read.
 type taking struct {
-	traceless
+	rows.Traceless
 	s        *store
 	resource string
 	job      jobRow
@@ -169,11 +169,11 @@ func (t *taking) Write(w *ddb.Write) (types.TransactWriteItem, bool, error) {
 }
 
 // Judge believes a row that is there: the transaction would have removed it for ever.
-func (t *taking) Judge(_ context.Context, image ddb.Item, clean bool) protocol.Verdict {
+func (t *taking) Judge(ctx context.Context, image ddb.Item, clean bool) protocol.Verdict {
 	if len(image) > 0 {
 		return protocol.Lost
 	}
-	return withoutTrace(clean)
+	return rows.Traceless{}.Judge(ctx, image, clean)
 }
 
 // Refused asks for another run, which looks where the job is now.
@@ -183,7 +183,7 @@ func (t *taking) Refused(ddb.Item) error {
 
 // pointing leaves the place of a job in the row of its id, without a condition.
 type pointing struct {
-	traceless
+	rows.Traceless
 	to *insertion
 }
 

@@ -34,7 +34,7 @@ func (s *store) uniqueKey(resource, key string) ddb.Item {
 // claim makes the row of a job's key. Of the job that is given none is left. A row with its id
 // was made for this transaction, or the id is the caller's own: the row of that tells then.
 type claim struct {
-	traceless
+	rows.Traceless
 	n    *insertion
 	left string // the id of a job that has left the row; "": there must be none
 }
@@ -136,7 +136,7 @@ func (n *insertion) claimIn(all rows.Rows) error {
 
 // removing removes a row, in a transaction that has taken the job away to which it belongs.
 type removing struct {
-	traceless
+	rows.Traceless
 	s   *store
 	key ddb.Item
 	id  string // of the job

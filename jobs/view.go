@@ -75,31 +75,9 @@ func (s *store) rowIn(all rows.Rows, key ddb.Item) *rows.Row {
 	return all.At(s.table.Core, resources.KeyOf(key), key)
 }
 
-// withoutTrace is the verdict of a row that tells nothing of the transaction.
-func withoutTrace(clean bool) protocol.Verdict {
-	if clean {
-		return protocol.Lost
-	}
-	return protocol.Undecided
-}
-
-// traceless is what the actions on such rows have in common.
-type traceless struct{}
-
-// Judge cannot tell who has written the row.
-func (traceless) Judge(_ context.Context, _ ddb.Item, clean bool) protocol.Verdict {
-	return withoutTrace(clean)
-}
-
-// Refused is not to be blamed.
-func (traceless) Refused(ddb.Item) error { return nil }
-
-// Applied is left to the job's own row, if there is one.
-func (traceless) Applied() {}
-
 // idRow is the row of the id that a caller gave to a job, which is enqueued or ends.
 type idRow struct {
-	traceless
+	rows.Traceless
 	s   *store
 	row ddb.Item   // as it is made
 	job *insertion // nil: it ends
@@ -126,7 +104,7 @@ func (i idRow) Refused(ddb.Item) error {
 
 // counters is what a transaction does to the row of a resource.
 type counters struct {
-	traceless
+	rows.Traceless
 	s        *store
 	resource string
 	inserts  []*insertion

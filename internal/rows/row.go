@@ -48,6 +48,23 @@ type Action interface {
 // ErrAgain is why a transaction was refused that demands a row as its closure has read it.
 var ErrAgain = errors.New("the row has changed since it was read")
 
+// Traceless is what the actions on rows have in common that tell nothing of a transaction.
+type Traceless struct{}
+
+// Judge cannot tell who has written the row.
+func (Traceless) Judge(_ context.Context, _ ddb.Item, clean bool) protocol.Verdict {
+	if clean {
+		return protocol.Lost
+	}
+	return protocol.Undecided
+}
+
+// Refused is not to be blamed.
+func (Traceless) Refused(ddb.Item) error { return nil }
+
+// Applied is left to others.
+func (Traceless) Applied() {}
+
 // Ending is an action that ends something held. Nothing else is sent for that while a
 // request of the transaction is under way.
 type Ending interface {
@@ -141,13 +158,10 @@ func (r *Row) Write() (part types.TransactWriteItem, some bool, err error) {
 
 // Judge says what the image of the row tells of a transaction that it refused.
 func (r *Row) Judge(ctx context.Context, image ddb.Item, clean bool) protocol.Verdict {
-	switch {
-	case r.Action != nil:
+	if r.Action != nil {
 		return r.Action.Judge(ctx, image, clean)
-	case clean:
-		return protocol.Lost
 	}
-	return protocol.Undecided // it keeps no trace
+	return Traceless{}.Judge(ctx, image, clean)
 }
 
 // Refused says why the row refused a transaction of which nothing was written. Nil:

@@ -30,6 +30,7 @@ import (
 // claim is what a transaction does to the row of a value. It is a rows.Action.
 type claim struct {
 	stored.Claim
+	rows.Traceless
 	core  *protocol.Core
 	owner *entry   // the item that is to have the value; nil: none is
 	from  []*entry // those that had it
@@ -111,22 +112,11 @@ func (c *claim) Write(w *ddb.Write) (part types.TransactWriteItem, some bool, er
 	return w.Put(c.core.RowOf(c.Claim, c.owner.raw)), true, nil
 }
 
-// Judge says what the row tells of a transaction that it has refused: it keeps no trace.
-func (c *claim) Judge(_ context.Context, _ ddb.Item, clean bool) protocol.Verdict {
-	if clean {
-		return protocol.Lost
-	}
-	return protocol.Undecided
-}
-
 // Refused notes whose the row is.
 func (c *claim) Refused(image ddb.Item) error {
 	c.found = image
 	return nil
 }
-
-// Applied has nothing to do.
-func (c *claim) Applied() {}
 
 // notUnique is the error where another item has the value.
 func (c *claim) notUnique(e *entry, owner repo.Key) error {

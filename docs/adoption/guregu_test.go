@@ -26,13 +26,13 @@ import (
 
 // Player is coded by guregu/dynamo and by Dynahold.
 type Player struct {
-	ID      string                  `dynamo:"id,hash" repo:"pk"`
-	Name    string                  `dynamo:"name,omitempty"`
-	Score   int                     `dynamo:"score"`
-	Joined  time.Time               `dynamo:"joined"`
-	Seen    attributevalue.UnixTime `dynamo:"seen"` // was: time.Time, `dynamo:"seen,unixtime"`
-	Tags    []string                `dynamo:"tags,set,omitempty" dynamodbav:"tags,stringset"`
-	Version int64                   `dynamo:"version" repo:"version"` // new; for optimistic alone
+	ID      string                   `dynamo:"id,hash" repo:"pk"`
+	Name    string                   `dynamo:"name,omitempty"`
+	Score   int                      `dynamo:"score"`
+	Joined  time.Time                `dynamo:"joined"`
+	Seen    *attributevalue.UnixTime `dynamo:"seen,omitempty"` // was: time.Time, `dynamo:"seen,unixtime"`
+	Tags    []string                 `dynamo:"tags,set,omitempty" dynamodbav:"tags,stringset"`
+	Version int64                    `dynamo:"version" repo:"version"` // new; for optimistic alone
 }
 
 // gureguCoding goes by the tags of guregu/dynamo, and lets types encode themselves as texts.
@@ -266,7 +266,10 @@ func TestThePlayerOfTheDocument(t *testing.T) {
 	check(t, theirs.Get("id", "p").One(t.Context(), &o))
 	var p Player
 	check(t, theirs.Get("id", "p").One(t.Context(), &p))
-	if o.Score != 2 || len(o.Tags) != 2 || !o.Seen.Equal(item.Seen) || p.Version != 1 || !time.Time(p.Seen).Equal(item.Seen) {
+	if o.Score != 2 || len(o.Tags) != 2 || !o.Seen.Equal(item.Seen) || p.Version != 1 || p.Seen == nil || !time.Time(*p.Seen).Equal(item.Seen) {
 		t.Errorf("the struct before reads %+v, that after %+v", o, p)
+	}
+	if never := must(table.Encode(Player{ID: "q"}))(t)["seen"]; never != nil {
+		t.Errorf("a time that was never set is written, as %v", never)
 	}
 }

@@ -204,6 +204,9 @@ func TestRequire(t *testing.T) {
 				if !errors.As(err, &failed) || len(failed.Failed) != 1 || failed.Failed[0].Table != held.table || failed.Failed[0].Key != held.row {
 					t.Errorf("failed: %+v", failed)
 				}
+				if text := fmt.Sprint(err); strings.Count(text, "nothing was written")+strings.Count(text, "wrote nothing") != 1 {
+					t.Errorf("it does not say once that nothing was written: %v", err)
+				}
 				rig.Equal(t, runs, 1, "runs")
 				has(t, s, x, want)
 				_ = rig.Ended(held.Held.(interface{ Context() context.Context }).Context(), t)

@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -118,5 +119,9 @@ func (h *Lock) refuted(ctx context.Context, image ddb.Item) error {
 	if err := h.Usable(); err != nil {
 		return err
 	}
-	return h.lostRenewal(ddb.Result{Outcome: ddb.Condition, Image: image, Clean: true})
+	err := h.lostRenewal(ddb.Result{Outcome: ddb.Condition, Image: image, Clean: true})
+	if errors.Is(err, repo.ErrLockLost) {
+		return h.Lose() // what was written the transaction says
+	}
+	return err
 }

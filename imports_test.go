@@ -103,7 +103,7 @@ var layout = []row{
 	{folder: "internal/fault", testOnly: true, why: "faulty transport for tests"},
 	{folder: "internal/rig", may: []string{"internal/fault", "internal/bridge", "localdb"}, testOnly: true, why: "an engine, a table and a client that can be broken, for tests"},
 	{folder: "internal/fixture", may: []string{"public", "internal/rig", "internal/local"}, testOnly: true, why: "what the suites and generics_test.go run over: an item, the strategies, the kinds of lock; waits for callers where internal/local lets them wait"},
-	{folder: "internal/suite/documents", tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic", "lockedread", "delegate", "mutex", "once", "ticket", "semaphore", "jobs", "internal/link"}, module: "internal/suite", testOnly: true, why: "the programs that documents show"},
+	{folder: "internal/suite/documents", tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic", "lockedread", "delegate", "mutex", "once", "ticket", "semaphore", "jobs", "direct", "internal/link"}, module: "internal/suite", testOnly: true, why: "the programs that documents show"},
 	{folder: "internal/suite/conformance", may: []string{"public"}, module: "internal/suite", testOnly: true, why: "the promises of all strategies beside generics_test.go"},
 	{folder: "internal/suite/coalescing", may: []string{"public"}, tests: []string{"internal/local"}, module: "internal/suite", testOnly: true, why: "many callers of one process on one item"},
 	{folder: "internal/suite/fair", may: []string{"public"}, module: "internal/suite", testOnly: true, why: "the promises of everything that waits in turn"},

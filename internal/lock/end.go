@@ -196,8 +196,8 @@ func (e *ending) refusal(res ddb.Result) error {
 	case covered != nil && errors.Is(err, repo.ErrOutcomeUnknown):
 		err = UnknownOutcome(h.locker.Core.Table, h.key, covered)
 	}
-	if errors.Is(err, repo.ErrOutcomeUnknown) {
-		e.leaveUndecided(res)
+	if errors.Is(err, repo.ErrOutcomeUnknown) && e.leaveUndecided(res) {
+		return nil
 	}
 	return err
 }
@@ -210,17 +210,24 @@ func (e *ending) possible() bool { return e.now.IsZero() || e.now.Before(e.lock.
 // them, a write whose copy found them.
 func (h *Lock) perhaps(why error) error { return fmt.Errorf("%w: %w", h.Lose(), NoVerdict(why)) }
 
-// leaveUndecided notes an end without a verdict, for those who find out later.
-func (e *ending) leaveUndecided(res ddb.Result) {
-	if e.writes() {
-		e.lock.doubt(e.As == Delete, e.Trace)
-		if e.Trace != nil && res.Outcome == ddb.Condition && e.Trace(res.Image) == protocol.Committed {
-			e.lock.outcome.Store(int64(protocol.Committed))
-		}
-	}
+// leaveUndecided notes an end of which the lock does not tell, for those who find out later.
+// It reports whether the image tells by itself, of the only write under a hold that is over,
+// that it was applied, or had nothing to write. Who is next of this process has no lock then.
+func (e *ending) leaveUndecided(res ddb.Result) (applied bool) {
+	h := e.lock
 	if e.KeepLocal {
 		e.next.doubt()
+		e.KeepLocal = false
 	}
+	shown := e.Trace != nil && res.Outcome == ddb.Condition && e.Trace(res.Image) == protocol.Committed
+	if applied = shown && !h.inDoubt && !h.standsIn(res.Image); applied || !e.writes() {
+		return applied
+	}
+	h.doubt(e.As == Delete, e.Trace)
+	if shown {
+		h.outcome.Store(int64(protocol.Committed))
+	}
+	return false
 }
 
 // doubt notes a write that ends the hold and had no verdict. The caller holds op.

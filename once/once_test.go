@@ -276,9 +276,8 @@ func TestACompletionInDoubtThatIsForgotten(t *testing.T) {
 	cut := s.Peer()
 	mine := s.open(t, cut.Client, once.Config{})
 	_, err := once.Do(t.Context(), mine, "order", func(context.Context, once.Run) (receipt, error) {
-		var sent atomic.Int64
-		cut.Faults(func(string, int, []byte) fault.Kind {
-			if sent.Add(1) == 1 {
+		cut.Faults(func(_ string, n int, _ []byte) fault.Kind {
+			if n == 1 {
 				return fault.LoseResponse
 			}
 			s.set(t, "order", "SET lockTime = :n", 1)

@@ -254,6 +254,21 @@ func TestEventWritesWaitForALock(t *testing.T) {
 	wantStatus(t, r, "b")
 }
 
+// Attempts bounds how often a change runs that others are always ahead of.
+func TestAttempts(t *testing.T) {
+	r, table, _ := open[order](t, nolock.Config{Attempts: 3})
+	other := rig.Must(nolock.New(table, nolock.Config{}))(t)
+	rig.Must(r.Create(t.Context(), order{ID: "o1", At: 1}))(t)
+	runs := 0
+	_, err := r.Update(t.Context(), key, func(_ context.Context, o *order) error {
+		runs++
+		o.At = 1_000
+		return other.Put(t.Context(), order{ID: "o1", At: int64(1 + runs)})
+	})
+	rig.Is(t, err, repo.ErrConflict)
+	rig.Equal(t, runs, 3, "runs")
+}
+
 func TestSettings(t *testing.T) {
 	table := rig.Must(repo.NewTable[order](dynamodb.New(dynamodb.Options{Region: "x"}), "table", repo.TableConfig{}))(t)
 	for name, cfg := range map[string]nolock.Config{

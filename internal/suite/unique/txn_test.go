@@ -138,6 +138,7 @@ func TestSaveAndRemoveKeepClaims(t *testing.T) {
 	bob.Email = "a@x.org"
 	bob = rig.Must(r.Save(ctx, bob))(t)
 	rig.Is(t, r.Remove(ctx, bob))
+	audit(t, s.Rig)
 	ann.Email = "a@x.org"
 	ann = rig.Must(r.Save(ctx, ann))(t)
 	ann.Email = ""

@@ -171,7 +171,7 @@ func (e *entry) countable(ev Event) error {
 
 // checkNewer refuses an event that is not newer than the stored one.
 func (e *entry) checkNewer(raw ddb.Item) error {
-	if len(e.now) == 0 || e.now[e.core.EventTime] == nil {
+	if e.now[e.core.EventTime] == nil {
 		return nil
 	}
 	switch order, ok := e.core.EventOrder(e.now, raw); {

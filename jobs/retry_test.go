@@ -133,6 +133,26 @@ func TestReturnDoesNotCountTheAttempt(t *testing.T) {
 	wantResource(t, s, "staging", 2, 0, 0)
 }
 
+// A job that is taken over early, by a clock that is too far ahead, is lost, also for one who
+// gives it back: its row stays where it was.
+func TestAJobThatWasTakenOverEarlyIsLost(t *testing.T) {
+	b := newBench(t)
+	s, ahead := b.open(t, jobs.Config{}), b.open(t, jobs.Config{})
+	ahead.SetClock(time.Hour)
+	for what, end := range map[string]func(*jobs.Job[deploy], context.Context) error{
+		"Done": (*jobs.Job[deploy]).Done, "Return": (*jobs.Job[deploy]).Return,
+		"Fail": func(j *jobs.Job[deploy], ctx context.Context) error { return j.Fail(ctx, nil) },
+	} {
+		put(t, s, what, deploy{"v", 1})
+		early := rig.Must(s.Next(t.Context(), what))(t)
+		by := rig.Must(ahead.Next(t.Context(), what))(t)
+		rig.Equal(t, by.Attempt(), 2, "the attempt of who took it over")
+		rig.Is(t, end(early, t.Context()), repo.ErrLockLost)
+		rig.Is(t, by.Done(t.Context()))
+	}
+	audit(t, s)
+}
+
 func TestAFailureDoesNotPutOffWhatComesLater(t *testing.T) {
 	b := newBench(t)
 	s := b.open(t, jobs.Config{Retry: jobs.Retry{Min: time.Hour}})

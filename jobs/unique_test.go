@@ -72,6 +72,9 @@ func TestUnique(t *testing.T) {
 	rig.Is(t, err, jobs.ErrExists)
 	rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error { return s.In(tx).Cancel(ctx, "mail", id) }))
 	rig.Is(t, s.Cancel(t.Context(), "mail", id), repo.ErrNotFound)
+	if row := b.Item(t, attrs{"pk": str("UNIQUE#mail"), "sk": str("17")}); row != nil {
+		t.Errorf("the key of a job that is gone is kept: %v", row)
+	}
 	enqueue()
 	audit(t, s)
 }

@@ -23,6 +23,7 @@ func TestBreakPermit(t *testing.T) {
 	}
 	rig.Is(t, other.BreakPermit(t.Context(), "staging", "nothing"), repo.ErrNotHeld)
 	rig.Is(t, other.BreakPermit(t.Context(), "staging", ""), repo.ErrNotHeld)
+	rig.Is(t, other.BreakPermit(t.Context(), "nobody's", h.ID()), repo.ErrNotHeld)
 	rig.Is(t, other.BreakPermit(t.Context(), "staging", h.ID()))
 	rig.Is(t, other.BreakPermit(t.Context(), "staging", h.ID()), repo.ErrNotHeld)
 	rig.Is(t, other.Do(t.Context(), "staging", func(_ context.Context, p *semaphore.Permit) error {

@@ -49,6 +49,13 @@ func TestAWaiterTakesUpItsPlaceAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		head := lock(t, b.open(t, b.sound, ticket.Config{Lease: time.Hour}), "door")
 		number, got := b.away(t.Context(), t, brief)
+		b.wire.obey(func(_, body string) fate {
+			if strings.Contains(body, "if_not_exists") {
+				return delivered // it would be drawing anew
+			}
+			return dead
+		})
+		time.Sleep(brief.Lease)
 		b.wire.obey(nil)
 		time.Sleep(2 * brief.Lease) // it is renewed again
 		if l := b.list(t); len(l) != 2 || l[1].Expired || l[1].Number != number {

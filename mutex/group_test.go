@@ -192,8 +192,9 @@ func TestAGroupIsGivenBackTogether(t *testing.T) {
 func TestClose(t *testing.T) {
 	eachMode(t, func(t *testing.T, b bench, cfg mutex.Config) {
 		l, other := b.locker(t, cfg), b.locker(t, cfg)
+		held := map[string]*mutex.Lock{}
 		for _, name := range []string{"a", "b", "c"} {
-			lock(t, l, name)
+			held[name] = lock(t, l, name)
 		}
 		lock(t, other, "d")
 		waiting := make(chan error)
@@ -208,8 +209,18 @@ func TestClose(t *testing.T) {
 			waiting <- err
 		}()
 		rig.Is(t, <-waiting)
-		b.Count.OnRequest(nil)
+		b.Count.OnRequest(func(_ string, body []byte) { // the work ends before others can have its lock
+			for name, lock := range held {
+				if strings.Contains(string(body), lock.ID()) && lock.Context().Err() == nil {
+					t.Errorf("%s is freed while its holder goes on", name)
+				}
+			}
+		})
 		rig.Is(t, l.Close(t.Context()))
+		b.Count.OnRequest(nil)
+		for _, lock := range held {
+			rig.Is(t, context.Cause(lock.Context()), repo.ErrReleased)
+		}
 		for err := range waiting {
 			if err != nil {
 				rig.Is(t, err, mutex.ErrClosed)

@@ -130,11 +130,12 @@ func (l *Locker) Do(ctx context.Context, name any, fn func(ctx context.Context, 
 }
 
 // Close ends all waiting with ErrClosed and releases every lock that is held,
-// until ctx is done. Its error joins one *repo.CloseError for each lock that could
+// until ctx is done: their contexts end before they are free. Its error joins one *repo.CloseError for each lock that could
 // not be freed; a fail-open one is free when its lease is over. Calling Close
 // again tries them again. Afterwards the locker takes no locks.
 func (l *Locker) Close(ctx context.Context) error {
 	return l.open.Close(ctx, func(lock *Lock) error {
+		lock.hold.Forget(repo.ErrReleased)
 		if err := lock.release(ctx, true); err != nil {
 			return &repo.CloseError{Table: l.taker.Core.Name, Key: lock.Key(), Token: lock.Token(), Err: err}
 		}

@@ -3,6 +3,8 @@ package jobs_test
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,6 +15,12 @@ import (
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/semaphore"
 )
+
+// ends are the ways in which a handler ends its job.
+var ends = map[string]func(*jobs.Job[deploy], context.Context) error{
+	"Done": (*jobs.Job[deploy]).Done, "Return": (*jobs.Job[deploy]).Return,
+	"Fail": func(j *jobs.Job[deploy], ctx context.Context) error { return j.Fail(ctx, nil) },
+}
 
 // Whose job is broken learns it, also from an end that finds the job done by another
 // before its own deadline.
@@ -36,10 +44,7 @@ func TestBreakJob(t *testing.T) {
 	wantResource(t, s, "staging", 1, 0, 0)
 	rig.Is(t, job.Done(t.Context()), repo.ErrLockLost)
 
-	for what, end := range map[string]func(*jobs.Job[deploy], context.Context) error{
-		"Done": (*jobs.Job[deploy]).Done, "Return": (*jobs.Job[deploy]).Return,
-		"Fail": func(j *jobs.Job[deploy], ctx context.Context) error { return j.Fail(ctx, nil) },
-	} {
+	for what, end := range ends {
 		job = rig.Must(s.Next(t.Context(), "staging"))(t)
 		rig.Is(t, other.BreakJob(t.Context(), "staging", id, job.Token()))
 		again := rig.Must(other.Next(t.Context(), "staging"))(t)
@@ -253,6 +258,12 @@ func TestClose(t *testing.T) {
 		ended <- err
 	}()
 	rig.Await(t, "somebody waits", func() bool { return b.Count.Count("UpdateItem") > 0 })
+	b.Count.OnRequest(func(op string, body []byte) { // the work ends before others can have its place
+		if text := string(body); op == "UpdateItem" && strings.Contains(text, "REMOVE") && strings.Contains(text, h.ID()) && h.Context().Err() == nil ||
+			op == "TransactWriteItems" && strings.Contains(text, strconv.FormatInt(job.Token(), 10)) && job.Context().Err() == nil {
+			t.Errorf("given back while its holder goes on: %s", text)
+		}
+	})
 	rig.Is(t, s.Close(t.Context()))
 	if first, second := <-ended, <-ended; !errors.Is(errors.Join(first, second), jobs.ErrClosed) || !errors.Is(errors.Join(first, second), semaphore.ErrClosed) {
 		t.Errorf("Run and Acquire end with %v and %v", first, second)

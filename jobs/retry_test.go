@@ -139,10 +139,7 @@ func TestAJobThatWasTakenOverEarlyIsLost(t *testing.T) {
 	b := newBench(t)
 	s, ahead := b.open(t, jobs.Config{}), b.open(t, jobs.Config{})
 	ahead.SetClock(time.Hour)
-	for what, end := range map[string]func(*jobs.Job[deploy], context.Context) error{
-		"Done": (*jobs.Job[deploy]).Done, "Return": (*jobs.Job[deploy]).Return,
-		"Fail": func(j *jobs.Job[deploy], ctx context.Context) error { return j.Fail(ctx, nil) },
-	} {
+	for what, end := range ends {
 		put(t, s, what, deploy{"v", 1})
 		early := rig.Must(s.Next(t.Context(), what))(t)
 		by := rig.Must(ahead.Next(t.Context(), what))(t)

@@ -217,7 +217,6 @@ func TestClose(t *testing.T) {
 			}
 		})
 		rig.Is(t, l.Close(t.Context()))
-		b.Count.OnRequest(nil)
 		for _, lock := range held {
 			rig.Is(t, context.Cause(lock.Context()), repo.ErrReleased)
 		}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/semaphore"
@@ -49,4 +51,29 @@ func TestBreakPermit(t *testing.T) {
 	rig.Is(t, other.BreakPermit(t.Context(), "staging", h.ID()))
 	rig.Is(t, other.Forget(t.Context(), "staging"))
 	rig.Is(t, h.Release(t.Context()), repo.ErrOutcomeUnknown)
+}
+
+// What another has asked for meanwhile stands: it is later, and whether the request was applied
+// before it nobody knows.
+func TestOperatorsWhoAreOvertaken(t *testing.T) {
+	for name, call := range map[string]func(*semaphore.Semaphore, context.Context) error{
+		"SetLimit": func(s *semaphore.Semaphore, ctx context.Context) error { return s.SetLimit(ctx, "staging", 2) },
+		"Pause":    func(s *semaphore.Semaphore, ctx context.Context) error { return s.Pause(ctx, "staging") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			other := b.open(t, semaphore.Config{})
+			h := &rig.Intercept{Client: b.Client}
+			h.Update = func(n int, _ *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
+				if n == 1 {
+					rig.Is(t, other.SetLimit(t.Context(), "staging", 5))
+				}
+				return send()
+			}
+			rig.Is(t, call(rig.Must(semaphore.New(h, b.Table, semaphore.Config{}))(t), t.Context()), repo.ErrOutcomeUnknown)
+			if r := rig.Must(other.Resource(t.Context(), "staging"))(t); r.Limit != 5 || !r.Paused.IsZero() {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
 }

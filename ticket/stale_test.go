@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -171,7 +172,7 @@ func TestS4_5_ExpiredEntriesAreRemoved(t *testing.T) {
 		b.Count.Reset()
 		turn := rig.Must(call(t.Context(), "door"))(t)
 		rig.Equal(t, turn.Number(), 101, "number")
-		if n := b.Count.Total(); n > 5 { // 100 entries are three requests
+		if n := b.Count.Total(); n < 4 || n > 5 { // 100 entries are three requests: DynamoDB takes no longer expressions
 			t.Errorf("%d requests", n)
 		}
 		item := b.raw(t, "door")
@@ -244,6 +245,11 @@ func TestCloseEndsWaitersAndFreesEverything(t *testing.T) {
 		waits <- err
 	}()
 	rig.Await(t, "the second one stands there", func() bool { return entries(t, b.raw(t, "other")) == 2 })
+	b.Count.OnRequest(func(_ string, body []byte) { // the work ends before others can have its turn
+		if strings.Contains(string(body), strconv.FormatInt(turn.Number(), 10)) && turn.Context().Err() == nil {
+			t.Error("given back while its holder goes on")
+		}
+	})
 	rig.Is(t, q.Close(t.Context()))
 	for _, c := range append(got, waits) {
 		rig.Is(t, <-c, ticket.ErrClosed)

@@ -154,7 +154,7 @@ func TestRetryingADo(t *testing.T) {
 		{repo.ErrLockLost, repo.ErrLockLost, true},
 		{nil, repo.ErrLockLost, false},
 	} {
-		err := lease.Do(t.Context(), func(context.Context) (held, error) { return held{}, nil },
+		err := lease.Do(t.Context(), func(context.Context) (held, error) { return held{}, nil }, held.inside,
 			func(context.Context, held) error { return c.fn }, func(held, context.Context) error { return c.release })
 		if got := repo.Retryable(err); got != c.want || !errors.Is(err, c.release) && c.release != nil {
 			t.Errorf("%v, then %v: %v, again %v, want %v", c.fn, c.release, err, got, c.want)

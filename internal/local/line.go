@@ -52,7 +52,7 @@ type Line struct {
 	// others hardly sooner at them; locks that are held for longer stay in one process
 	// without it.
 	BacksOff bool
-	queues Queues[any, Handoff]
+	queues   Queues[any, Handoff]
 }
 
 // NewLine makes the line of a locker's callers.

@@ -13,17 +13,17 @@ var limits = map[string]int{
 	"once":        13_480,
 	"optimistic":  21_105,
 	"pessimistic": 20_515,
-	"repo":        7_690,
-	"repotest":    10_335,
+	"repo":        7_705,
+	"repotest":    10_345,
 	"semaphore":   10_695,
 	"ticket":      10_650,
 	"txn":         18_650,
-	"unique":      7_890,
+	"unique":      7_905,
 }
 
 // testsLimit are the lines of tests of all modules, which somebody has to read too: today's
 // figure. No two of them are one text; what a table over types or packages can say once is
 // to be said there, and shown by internal/suite/mutants not to find less.
-const testsLimit = 82_000
+const testsLimit = 82_200
 
 const margin = 0.03

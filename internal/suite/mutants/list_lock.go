@@ -184,14 +184,14 @@ var ofLocks = []mutant{
 	{
 		name: "a commit in doubt is not remembered",
 		file: "internal/lock/end.go",
-		old:  "		e.lock.doubt(e.As == Delete, e.Trace)\n",
+		old:  "	h.doubt(e.As == Delete, e.Trace)\n",
 		new:  "",
 		by:   test("internal/lock", "^TestAfterACommitInDoubt$"),
 	},
 	{
 		name: "a hold that a lost write may have left to the process is not looked for",
 		file: "internal/lock/end.go",
-		old:  "	if e.KeepLocal {\n		e.next.doubt()\n	}\n",
+		old:  "	if e.KeepLocal {\n		e.next.doubt()\n		e.KeepLocal = false\n	}\n",
 		new:  "",
 		by:   test("internal/lock", "^TestEndWithoutAVerdictLeavesAnOrphan$"),
 	},

@@ -55,7 +55,7 @@ func (h *hold) conclude(ctx context.Context, made func() (typed.Edit, error), co
 			id = protocol.NewWriteID()
 			ring := typed.Writers(core, id, stored)
 			item = typed.Bump(h.l.table, w, ring, item, count)
-			seen = core.Expect(id, nil)
+			seen = core.Expect(id, nil, nil)
 			if end.KeepLocal { // nobody else needs to know
 				left = typed.ApplyTo(core, stored, edit.Diff, ring, count)
 			}

@@ -29,6 +29,7 @@ type witness struct {
 type Evidence struct {
 	witness *witness
 	id      WriteID
+	key     ddb.Item // of the item
 	base    []byte
 	seen    atomic.Pointer[testimony]
 }
@@ -40,9 +41,9 @@ type testimony struct {
 
 // Expect begins to look for a write in the images that this process gets, from before
 // it is sent: its answer may be lost long after its traces are. base is the ring that
-// it demands; nil: it demands none. End follows.
-func (c *Core) Expect(id WriteID, base []byte) *Evidence {
-	e := &Evidence{witness: c.witness, id: id, base: base}
+// it demands of the item with this key; nil: it demands none. End follows.
+func (c *Core) Expect(id WriteID, key ddb.Item, base []byte) *Evidence {
+	e := &Evidence{witness: c.witness, id: id, key: key, base: base}
 	w := e.witness
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -99,7 +100,11 @@ func (c *Core) Expected() int { return int(c.witness.open.Load()) }
 func (c *Core) Saw(image ddb.Item) {
 	c.sighted(image)
 	if c.witness.open.Load() > 0 {
-		believed := func() bool { return c.CheckShape(image) == nil }
+		believed := func(e *Evidence, v Verdict) bool {
+			// A transaction leaves one id on all its items. What has covered it on one of them
+			// tells of the writes to that one alone.
+			return c.CheckShape(image) == nil && (v == Committed || c.KeyText(image) == c.KeyText(e.key))
+		}
 		c.witness.saw(image, c.Ring(image), believed)
 		c.witness.saw(image, c.LastUnread(image), believed)
 	}
@@ -107,7 +112,7 @@ func (c *Core) Saw(image ddb.Item) {
 
 // saw takes an image for evidence if it is the library's: believed says so. One with
 // foreign attributes under the library's names is not believed anywhere.
-func (w *witness) saw(image ddb.Item, ring []byte, believed func() bool) {
+func (w *witness) saw(image ddb.Item, ring []byte, believed func(*Evidence, Verdict) bool) {
 	if len(ring) == 0 {
 		return
 	}
@@ -115,7 +120,7 @@ func (w *witness) saw(image ddb.Item, ring []byte, believed func() bool) {
 	defer w.mu.Unlock()
 	for i := 0; i+stored.RingID <= len(ring); i += stored.RingID {
 		for _, e := range w.writes[WriteID(ring[i:i+stored.RingID])] {
-			if v := Testimony(e.id, e.base, ring); v != Undecided && e.seen.Load() == nil && believed() {
+			if v := Testimony(e.id, e.base, ring); v != Undecided && e.seen.Load() == nil && believed(e, v) {
 				e.seen.Store(&testimony{v, image})
 			}
 		}

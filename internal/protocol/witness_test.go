@@ -69,8 +69,8 @@ func TestTestimony(t *testing.T) {
 func TestWhoseEvidenceItIs(t *testing.T) {
 	core, other := watching(), watching()
 	id := someIDs(9)
-	mine, rival := core.Expect(id[0], bytesOf(id[1])), core.Expect(id[2], bytesOf(id[1]))
-	elsewhere, blind := other.Expect(id[0], bytesOf(id[1])), core.Expect(id[3], nil)
+	mine, rival := core.Expect(id[0], nil, bytesOf(id[1])), core.Expect(id[2], nil, bytesOf(id[1]))
+	elsewhere, blind := other.Expect(id[0], nil, bytesOf(id[1])), core.Expect(id[3], nil, nil)
 	all := []*Evidence{mine, rival, elsewhere, blind}
 	check := func(when string, want ...Verdict) {
 		t.Helper()
@@ -107,7 +107,7 @@ func TestWhoseEvidenceItIs(t *testing.T) {
 	if n := core.Expected() + len(core.witness.writes) + other.Expected() + len(other.witness.writes); n != 0 {
 		t.Errorf("%d are left", n)
 	}
-	late := core.Expect(id[6], nil)
+	late := core.Expect(id[6], nil, nil)
 	late.End()
 	core.Saw(ringOf(id[6]))
 	if v, _ := late.Verdict(); v != Undecided {
@@ -151,7 +151,7 @@ func TestWitnessesOfManyWriters(t *testing.T) {
 				mu.Lock()
 				base := late(item)
 				mu.Unlock()
-				e := core.Expect(id, base)
+				e := core.Expect(id, nil, base)
 				mu.Lock()
 				applied := rand.IntN(2) == 0 && string(base) == string(item)
 				if applied {

@@ -129,7 +129,7 @@ func (m *commit) end(ctx context.Context, p *part) error {
 		how.As = lock.Delete
 	case p.changed():
 		m.id = protocol.NewWriteID()
-		m.seen = append(m.seen, p.core.Expect(m.id, nil))
+		m.seen = append(m.seen, p.core.Expect(m.id, nil, nil))
 		defer m.endSeen()
 		how.As = lock.Commit
 		how.Change = func(w *protocol.Write) error { return p.fill(w, m.id, m.call.once) }

@@ -150,7 +150,7 @@ func (t *Call) Waited() bool { return !t.Began.IsZero() || t.stood }
 // ring base, in all that the process gets to see: until the next one, or the call's end.
 func (t *Call) Expect(id protocol.WriteID, base []byte) {
 	t.seen.End()
-	t.seen = t.Core.Expect(id, base)
+	t.seen = t.Core.Expect(id, t.Raw, base)
 }
 
 // Seen is what the process has seen of that write; the image is no one's to change.

@@ -10,14 +10,14 @@ var limits = map[string]int{
 	"lockedread":  14_960,
 	"mutex":       13_900,
 	"nolock":      20_190,
-	"once":        13_480,
+	"once":        13_495,
 	"optimistic":  21_105,
 	"pessimistic": 20_515,
 	"repo":        7_705,
 	"repotest":    10_345,
 	"semaphore":   10_695,
 	"ticket":      10_650,
-	"txn":         18_650,
+	"txn":         18_660,
 	"unique":      7_905,
 }
 

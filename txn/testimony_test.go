@@ -43,10 +43,10 @@ func TestAnotherItemIsNoEvidence(t *testing.T) {
 					if op != "UpdateItem" && op != "TransactWriteItems" {
 						return fault.None
 					}
-					switch n := writes.Add(1); {
-					case n == 1:
+					switch writes.Add(1) {
+					case 1:
 						return fault.LoseResponse
-					case n == 2:
+					case 2:
 						rig.Is(t, peers[0].add(t.Context(), b, 1))
 						for _, peer := range peers { // nothing of the write is in sight any more
 							rig.Is(t, peer.add(t.Context(), a, 1))

@@ -202,7 +202,7 @@ func (m *commit) expect(p *part) {
 	if p.ending == nil && p.blind == nil { // else it demands the lock alone, or nothing of what was read
 		base = p.core.Ring(p.entry.image)
 	}
-	m.seen = append(m.seen, p.core.Expect(m.id, p.entry.raw, base))
+	m.seen = append(m.seen, p.core.Expect(m.id, p.raw, base))
 }
 
 // endSeen ends expect.

@@ -16,7 +16,7 @@ import (
 // Documents say which figures a table has, and the tables are filled from files that
 // a run has written:
 //
-//	<!-- table from="results/one-item.csv" scenario="^32 processes$" contender="fair" columns="changes/s, p99 ms" -->
+//	<!-- table from="results/hot-item.csv" scenario="^32 processes$" contender="fair" columns="changes/s, p99 ms" -->
 //	...
 //	<!-- end of table -->
 //

@@ -325,4 +325,11 @@ var ofDoubts = []mutant{
 		new:  `if v == Lost && bytes.HasPrefix(ring, base[:stored.RingID]) && len(base) == 0 {`,
 		by:   model("^TestTestimony$"),
 	},
+	{
+		name: "what has covered an id of a transaction is evidence on all its items",
+		file: "internal/protocol/witness.go",
+		old:  `(v == Committed || c.KeyText(image) == c.KeyText(e.key))`,
+		new:  `(v == Committed || c.KeyText(image) != "")`,
+		by:   test("txn", "^TestAnotherItemIsNoEvidence$"),
+	},
 }

@@ -3,9 +3,13 @@ package txn_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/optimistic"
@@ -217,6 +221,52 @@ func TestLostLock(t *testing.T) {
 			}
 			has(t, w.stores["pessimistic"], x, 10)
 			has(t, versions, y, 10)
+		})
+	}
+}
+
+// A closure that fails has written nothing, whatever becomes of the locks: where their
+// release has no answer, its caller was told that nobody knows.
+func TestAClosureThatFailsAndLocksThatCannotBeGivenBack(t *testing.T) {
+	t.Parallel()
+	broken := func(t *testing.T, peer *pessimistic.Repository[plain], x string) {
+		l := rig.Must(table[plain](t, tables.Rig, "-p", false).Inspect(t.Context(), key(x)))(t)
+		rig.Is(t, peer.Locker().Break(t.Context(), key(x), l.Token))
+	}
+	for name, c := range map[string]struct {
+		befalls func(t *testing.T, w *world, peer *pessimistic.Repository[plain], x string)
+		is      error
+	}{
+		"one is broken": {func(t *testing.T, _ *world, peer *pessimistic.Repository[plain], x string) { broken(t, peer, x) }, repo.ErrLockLost},
+		"and a later one of the item, too": {func(t *testing.T, _ *world, peer *pessimistic.Repository[plain], x string) {
+			broken(t, peer, x)
+			rig.Must(peer.Acquire(t.Context(), key(x)))(t)
+			broken(t, peer, x)
+		}, repo.ErrLockLost},
+		"no answer": {func(_ *testing.T, w *world, _ *pessimistic.Repository[plain], _ string) { w.Always(fault.LoseResponse) }, syscall.ECONNRESET},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			x, y := w.two(t)
+			s := w.stores["pessimistic"]
+			peer, mine := openPeer(t, w).locking(t, pessimistic.Config{ClockSkew: -1}), w.locking(t, pessimistic.Config{Lease: 2 * time.Second})
+			err := txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+				for _, id := range []string{x, y} {
+					if _, err := mine.In(tx).Update(ctx, key(id), func(_ context.Context, p *plain) error { p.N++; return nil }); err != nil {
+						return err
+					}
+				}
+				c.befalls(t, w, peer, x)
+				return errStop
+			})
+			w.Faults(nil)
+			rig.Is(t, err, c.is)
+			if v := repo.VerdictOf(err); v != repo.NotWritten || strings.Contains(fmt.Sprint(err), "wrote nothing: nothing") {
+				t.Errorf("%v: %v", v, err)
+			}
+			has(t, s, x, 10)
+			has(t, s, y, 10)
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -88,10 +89,23 @@ func (c *call) giveBack(ctx context.Context) error {
 	var failed []Failure
 	for _, e := range c.held() {
 		if err := e.release(ctx, c); err != nil {
-			failed = append(failed, e.failure(fmt.Errorf("%w: nothing was written", err)))
+			failed = append(failed, e.failure(e.unreleased(err)))
 		}
 	}
 	return fail(failed...)
+}
+
+// unreleased is the error of a release behind which nothing was written, whatever became of
+// the lock. What was lost says so itself.
+func (e *entry) unreleased(err error) error {
+	lost := errors.Is(err, repo.ErrLockLost)
+	if errors.Is(err, repo.ErrOutcomeUnknown) {
+		err = lock.Unwritten(e.core.Table, e.key, err)
+		if lost {
+			err = fmt.Errorf("%w: %w", repo.ErrLockLost, err)
+		}
+	}
+	return err
 }
 
 // unsure is the error of a run of which nobody knows whether what it has read was there

@@ -98,14 +98,14 @@ func (h *Permit) refreshToken(ctx context.Context) error {
 		asked, until := h.lease.NextEnd()
 		w := h.s.table.Core.NewWrite()
 		h.s.table.NextToken(w, h.s.table.Clock())
-		end := w.Value(ddb.Number(ddb.Seconds(until)))
-		w.SetTo(h.attr, end)
-		w.If(w.Name(h.attr) + " < " + end) // a late copy must not move the end back
+		end := ddb.Number(ddb.Seconds(until))
+		w.Set(h.attr, end)
+		w.If(w.Name(h.attr) + " < " + w.Value(end)) // a late copy must not move the end back
 		in := resources.Update(w, resources.Key(h.name))
 		in.ReturnValues = types.ReturnValueAllNew
 		res := h.s.table.Core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
 		switch {
-		case res.Outcome == ddb.Condition && res.Image[h.attr] == nil:
+		case res.Outcome == ddb.Condition && !ddb.Equal(res.Image[h.attr], end): // others have removed it, or moved its end
 			return h.lease.Lose()
 		case res.Outcome == ddb.Condition && ctx.Err() == nil:
 			continue // an answer was lost, and with it the token

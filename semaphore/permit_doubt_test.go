@@ -10,7 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/resources"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/semaphore"
@@ -305,6 +310,38 @@ func TestAPermitOfAnEarlierTryAfterTheClockWasSetBack(t *testing.T) {
 			rig.Is(t, got.permit.Release(t.Context()))
 		}
 		wantNone(t, other.s)
+	})
+}
+
+// A permit whose end something else has moved, before its token was drawn, is not ours any
+// more, as at a renewal: it was asked for again and again, without a pause.
+func TestAPermitWhoseEndOthersMove(t *testing.T) {
+	besideAnother(t, inDoubt, func(t *testing.T, p, other *process) {
+		copies := fault.NewCopier(p.net.Next)
+		p.net.Next = copies
+		var taken, moved atomic.Bool
+		copies.On(func(one *fault.Copy) (*http.Response, error) {
+			switch {
+			case asks(string(one.Body)) && taken.CompareAndSwap(false, true):
+				rig.Must(one.Deliver())(t)
+				return nil, syscall.ECONNRESET
+			case taken.Load() && one.Op == "UpdateItem" && !asks(string(one.Body)) && moved.CompareAndSwap(false, true):
+				id := rig.Must(other.s.Permits(context.Background(), "printer"))(t)[0].ID
+				rig.Must(other.Client.UpdateItem(context.Background(), &dynamodb.UpdateItemInput{
+					TableName: &p.Table, Key: resources.Key("printer"),
+					UpdateExpression: aws.String("SET #p = :e"), ExpressionAttributeNames: map[string]string{"#p": resources.PermitPrefix + id},
+					ExpressionAttributeValues: map[string]types.AttributeValue{":e": &types.AttributeValueMemberN{Value: "9999999999"}},
+				}))(t)
+			}
+			return nil, nil
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		got := <-p.acquire(ctx)
+		rig.Is(t, got.err, repo.ErrLockLost)
+		if sent := p.sent.Load(); !moved.Load() || sent > 10 {
+			t.Errorf("moved: %v, after %d requests", moved.Load(), sent)
+		}
 	})
 }
 

@@ -102,13 +102,16 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// finds demands that a history has one breach.
+// finds demands that a history has one breach; without a rule, none.
 func (n *night) finds(t *testing.T, file, text, rule, says string) {
 	t.Helper()
 	n.is(os.WriteFile(file, []byte(text), 0o600))
 	code, out, _ := n.call("", "verify orders -o json "+file)
 	var r verify.Report
 	n.is(json.Unmarshal([]byte(out), &r))
+	if rule == "" && code == exitOK && len(r.Breaches) == 0 {
+		return
+	}
 	if code != exitFound || len(r.Breaches) != 1 || r.Breaches[0].Rule != rule || !strings.Contains(r.Breaches[0].Says, says) {
 		t.Errorf("code %d, %+v", code, r.Breaches)
 	}
@@ -206,6 +209,9 @@ var planted = map[string]plant{
 	"an operation that is forgotten":       {"free", verify.RuleOnce, "forgot the operation", one(func(i image) { shorten(i) })},
 	"an operation that is made again":      {"free", verify.RuleOnce, "applied twice", []func(image, []verify.Change){nextEpoch, repeatOperation}},
 	"an epoch that falls":                  {"free", verify.RuleOnce, "epoch", one(func(i image) { add(i, "onceEpoch", -1) })},
+	"an epoch that falls by a year":        {"free", verify.RuleOnce, "epoch", one(func(i image) { add(i, "onceEpoch", -24*365) })},
+	// Not a fault: the shortest of the longer ones by which ids are counted anew.
+	"an epoch of a longer Remember": {"free", "", "", one(func(i image) { i["onceEpoch"] = digits(intOf(i["onceEpoch"]) * 100 / 118) })},
 }
 
 func one(f func(image)) []func(image, []verify.Change) {

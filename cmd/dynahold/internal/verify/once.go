@@ -12,6 +12,11 @@ import (
 	"github.com/dynahold/dynahold/internal/stored"
 )
 
+// longerRemember is by which part of itself at least an epoch falls where a program with a longer
+// Remember counts ids anew: it does so where the mark is ten years off (internal/stored), of
+// those since 1970, and ten of 120 are a twelfth. So it holds until 2080.
+const longerRemember = 12
+
 // once: an operation's id is added once while it is remembered, and is forgotten with its
 // epoch alone, or goes to a row beside the item.
 func (s *step) once() string {
@@ -23,7 +28,7 @@ func (s *step) once() string {
 	was, is, stay := from.Epoch, to.Epoch, from.Epoch == to.Epoch && from.Moves == to.Moves
 	before, past := entries(s.Before[names[0]]), entries(s.Before[names[1]])
 	after, stays := entries(s.After[names[0]]), entries(s.After[names[1]])
-	if (was-is)*6 > was { // a longer Remember: by that they were years apart
+	if was-is > was/longerRemember {
 		clear(s.added)
 		return ""
 	}

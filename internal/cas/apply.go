@@ -78,6 +78,7 @@ type applying struct {
 	ids      lockless.UnreadOnce // how the next try carries an id: with once that, else, if marks, excluded
 	excluded protocol.OnceID     // what no try may find
 	marks    bool                // a lock has refused a try: the next one leaves excluded, so that no copy is applied
+	late     bool                // what refused the latest try may have been that there was no item
 	shown    any                 // the item that did not meet the conditions
 }
 
@@ -127,6 +128,7 @@ func (a *applying) run(ctx context.Context) (ddb.Item, error) {
 			}
 			return nil, lock.Failed(a.waiter.Core, a.waiter.Key, res)
 		}
+		a.late = res.Late
 		if image, err := a.judge(ctx, res.Image); image != nil || err != nil {
 			return image, err
 		}
@@ -212,9 +214,12 @@ func (a *applying) wait(ctx context.Context, image ddb.Item) error {
 }
 
 // conditionFailed is the error of a write which nothing can have refused but its caller's
-// own condition.
+// own condition. nil: the item may have come behind the refusal.
 func (a *applying) conditionFailed(image ddb.Item) error {
 	core := a.table.Core
+	if a.late {
+		return nil
+	}
 	if !a.guarded { // an attribute that no condition can tell apart from the library's
 		return fmt.Errorf("%w: %s: it refuses a write without a reason that it shows", repo.ErrSchema, core.ItemName(a.waiter.Key))
 	}

@@ -68,7 +68,7 @@ func (t *Table) withImage(ctx context.Context, key Item, opt Options, res Result
 	if before != nil && res.Sent.After(before.at) && EqualItems(before.item, item) {
 		return t.imageless(res)
 	}
-	res.Image = item
+	res.Image, res.Late = item, true
 	return res
 }
 

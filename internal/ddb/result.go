@@ -21,6 +21,7 @@ type Result struct {
 	Outcome Outcome
 	Item    Item      // what an applied write returned
 	Image   Item      // the item that failed the condition; empty: none exists
+	Late    bool      // Image was read behind an answer without one: it may have come into being since
 	Images  []Image   // the same for each write of a transaction
 	Clean   bool      // no earlier attempt of this call may have been applied
 	Sent    time.Time // when the first attempt was sent

@@ -131,6 +131,22 @@ func TestNoItem(t *testing.T) {
 	})
 }
 
+// The first condition that fails in a process shows no item where there is none, which a
+// read confirms. One that has come between the two has refused nothing.
+func TestAnItemThatComesBehindTheRefusal(t *testing.T) {
+	for _, conditions := range [][]expression.ConditionBuilder{nil, {atLeast(1)}} {
+		each(t, func(t *testing.T, s *store) {
+			s.act.Get = func(n int) {
+				if n == 1 {
+					rig.Must(s.others.Create(t.Context(), product{SKU: "pear", Stock: 10}))(t)
+				}
+			}
+			got := rig.Must(s.mine.Apply(t.Context(), repo.Key{Partition: "pear"}, add(1), conditions...))(t)
+			rig.Equal(t, got.Stock, 11, "returned")
+		})
+	}
+}
+
 func TestWhatIsNotForAnExpressionToChange(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		for _, name := range []string{"sku", "version", "lockedBy", "lockTime", "lockToken", "lockStub", "writers", "tombstone", "expiresAt", "lockQueue"} {

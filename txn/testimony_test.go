@@ -5,6 +5,10 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/repo"
@@ -76,5 +80,58 @@ func TestAnotherItemIsNoEvidence(t *testing.T) {
 				has(t, s, a, 11)
 			})
 		}
+	}
+}
+
+// Nor does the version of an item that was made anew behind the write: that it is ahead by as
+// many as there are ids of others says nothing of the item that was there.
+func TestAnItemMadeAnewIsNoEvidence(t *testing.T) {
+	for name, c := range map[string]struct{ deletes, together bool }{
+		"deleted":                  {true, false},
+		"changed":                  {false, false},
+		"changed, and others read": {false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			s, peer := w.stores["optimistic"], openWorld(t, w.Peer(), false).stores["optimistic"]
+			a, b := w.id("a"), w.id("b")
+			rig.Is(t, s.create(t.Context(), a, 0))
+			rig.Is(t, s.create(t.Context(), b, 0))
+			rig.Must(w.Client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{ // as a program without the library makes one
+				TableName: aws.String(w.Table + "-o"), Key: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: a}},
+				UpdateExpression:          aws.String("SET version = :zero REMOVE writers"),
+				ExpressionAttributeValues: map[string]types.AttributeValue{":zero": &types.AttributeValueMemberN{Value: "0"}}}))(t)
+			var commits atomic.Int32
+			w.Faults(func(op string, _ int, _ []byte) fault.Kind {
+				if op != "TransactWriteItems" && (c.together || op != "UpdateItem" && op != "DeleteItem") {
+					return fault.None
+				}
+				switch commits.Add(1) {
+				case 1:
+					return fault.LoseResponse
+				case 2:
+					if !c.deletes {
+						rig.Is(t, peer.remove(t.Context(), a))
+					}
+					rig.Is(t, peer.create(t.Context(), a, 1000))
+				}
+				if c.together { // else the token tells
+					return fault.DropRequest
+				}
+				return fault.None
+			})
+			rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+				if c.together {
+					_, err := s.in(tx).get(ctx, b)
+					rig.Is(t, err)
+				}
+				if c.deletes {
+					return s.in(tx).remove(ctx, a)
+				}
+				return s.in(tx).add(ctx, a, 1)
+			}), repo.ErrOutcomeUnknown)
+			w.Faults(nil)
+			has(t, peer, a, 1000)
+		})
 	}
 }

@@ -127,3 +127,34 @@ func TestRingsThatVersionsCount(t *testing.T) {
 		}
 	}
 }
+
+// An item tells of a transaction without an answer if something that was read of it is in
+// sight, and it is not as it was read.
+func TestWhatAPartTells(t *testing.T) {
+	c := protocol.Of(stored.New(&stored.Table{Table: &ddb.Table{Partition: "id"}, Version: "version", Attr: stored.Attributes{Writers: "writers"}}))
+	image := func(version int64, ids ...byte) ddb.Item {
+		return ddb.Item{"id": ddb.Text("x"), "version": ddb.Integer(version), "writers": ddb.Bytes(others(ids...))}
+	}
+	read := image(3, 20, 21)
+	for name, row := range map[string]struct {
+		now                      ddb.Item
+		writes, removes, checked protocol.Verdict
+	}{
+		"others have written":            {image(5, 1, 2, 20, 21), protocol.Lost, protocol.Lost, protocol.Undecided},
+		"it has ours":                    {image(5, 1, 9, 20, 21), protocol.Committed, protocol.Undecided, protocol.Undecided},
+		"it is as it was read":           {read, protocol.Undecided, protocol.Undecided, protocol.Undecided},
+		"it may have been made anew":     {image(5, 1, 2), protocol.Undecided, protocol.Undecided, protocol.Undecided},
+		"nothing that was read is there": {image(9, 1, 2, 3), protocol.Undecided, protocol.Undecided, protocol.Undecided},
+		"it is gone":                     {nil, protocol.Undecided, protocol.Undecided, protocol.Undecided},
+	} {
+		for p, want := range map[*Part]protocol.Verdict{{Base: read, Writes: true}: row.writes, {Base: read, Removes: true}: row.removes, {Base: read}: row.checked} {
+			id := protocol.WriteID(others(9))
+			if got := JudgePart(c, *p, id, row.now, false); got != want {
+				t.Errorf("%s: %v, want %v of %+v", name, got, want, *p)
+			}
+			if got := JudgeLooks(LookAt(c, *p, id, row.now)); p.Writes && got != want {
+				t.Errorf("%s: looks tell %v, want %v", name, got, want)
+			}
+		}
+	}
+}

@@ -73,9 +73,10 @@ func JudgePart(c *protocol.Core, p Part, id protocol.WriteID, image ddb.Item, cl
 	switch {
 	case clean:
 		return protocol.Lost
-	case (p.Writes || p.Removes) && RingSince(c, id, p.Base, image) == protocol.Lost && !AsRead(c, p.Base, image):
+	case (p.Writes || p.Removes) && protocol.RingVerdict(id, c.Ring(p.Base), c.Ring(image)) == protocol.Lost && !AsRead(c, p.Base, image):
 		// Everything since the item was read is in sight, and the transaction is
-		// not: nor will it be, for what it demands has gone.
+		// not: nor will it be, for what it demands has gone. Versions tell nothing: they
+		// may be those of an item that was made anew behind it.
 		return protocol.Lost
 	}
 	// An item that was only checked keeps no trace of what was applied around it.
@@ -93,7 +94,8 @@ func JudgeAlone(c *protocol.Core, p Part, id protocol.WriteID, image ddb.Item, c
 // RingSince is [RingVerdict] of what was read of an item and of a later image of it. The
 // newest id that was read may be out of sight there, because others have written more
 // often than a ring has places, or because a write has begun a new one. If the version has
-// moved by as much as there are ids of writes, they are those of all writes since.
+// moved by as much as there are ids of writes, they are those of all writes since: if it is
+// the same item, and not one that was made anew.
 func RingSince(c *protocol.Core, id protocol.WriteID, base, now ddb.Item) protocol.Verdict {
 	v := protocol.RingVerdict(id, c.Ring(base), c.Ring(now))
 	if v != protocol.Undecided || c.Version == "" || c.Absent(base) || c.Absent(now) {
@@ -148,7 +150,7 @@ type Look struct {
 func LookAt(c *protocol.Core, p Part, id protocol.WriteID, image ddb.Item) Look {
 	return Look{
 		Applied: p.Writes && protocol.RingVerdict(id, nil, c.Ring(image)) == protocol.Committed,
-		Without: p.Writes && RingSince(c, id, p.Base, image) == protocol.Lost,
+		Without: p.Writes && protocol.RingVerdict(id, c.Ring(p.Base), c.Ring(image)) == protocol.Lost,
 		Moved:   !c.Absent(p.Base) && !AsRead(c, p.Base, image),
 	}
 }

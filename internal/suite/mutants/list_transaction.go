@@ -40,8 +40,8 @@ var ofTransactions = []mutant{
 	{
 		name: "a part that is as it was read shows that the transaction was lost",
 		file: "internal/lockless/transaction.go",
-		old:  `RingSince(c, id, p.Base, image) == protocol.Lost && !AsRead(c, p.Base, image):`,
-		new:  `RingSince(c, id, p.Base, image) == protocol.Lost:`,
+		old:  `protocol.RingVerdict(id, c.Ring(p.Base), c.Ring(image)) == protocol.Lost && !AsRead(c, p.Base, image):`,
+		new:  `protocol.RingVerdict(id, c.Ring(p.Base), c.Ring(image)) == protocol.Lost:`,
 		by:   lockless("^TestModelTransaction"),
 	},
 	{

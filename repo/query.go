@@ -150,9 +150,12 @@ func (t *mapping) newQuery(partition any, options []QueryOption) (*query, error)
 	if err != nil {
 		return nil, err
 	}
-	cond, err := t.keyCondition(plan, of, pk, sk)
-	if err != nil {
-		return nil, err
+	cond, sorts := expression.Key(pk.name).Equal(expression.Value(of)), narrowing{}
+	if plan.narrow != nil || sk.role.prefix != "" {
+		if sorts, err = t.narrowed(plan, sk); err != nil {
+			return nil, err
+		}
+		cond = cond.And(sorts.cond)
 	}
 	builder := expression.NewBuilder().WithKeyCondition(cond)
 	if pk.name != t.core.Type && sk.name != t.core.Type { // a filter cannot name a key
@@ -165,26 +168,19 @@ func (t *mapping) newQuery(partition any, options []QueryOption) (*query, error)
 	if err != nil {
 		return nil, fmt.Errorf("%w: query: %w", ErrConfig, err)
 	}
-	asked := ddb.Asked{Of: ddb.Item{pk.name: of}, Sort: sk.name, Descending: plan.descending}
+	asked := ddb.Asked{Of: ddb.Item{pk.name: of}, Sort: sk.name, From: sorts.from, To: sorts.to, Descending: plan.descending}
 	return &query{plan: plan, input: t.queryInput(plan, expr), asked: asked, keys: t.startKeys(pk, sk)}, nil
 }
 
-// keyCondition names the partition of a query, and what it reads of it.
-func (t *mapping) keyCondition(plan *queryPlan, partition types.AttributeValue, pk, sk field) (cond expression.KeyConditionBuilder, err error) {
-	cond = expression.Key(pk.name).Equal(expression.Value(partition))
+// narrowed is what a query reads of its partition.
+func (t *mapping) narrowed(plan *queryPlan, sk field) (narrowing, error) {
 	switch {
-	case plan.narrow != nil && sk.name == "":
-		return cond, fmt.Errorf("%w: the query narrows the sort key, but there is none", ErrKey)
-	case plan.narrow != nil:
-		sort, err := plan.narrow(t.codec, sk)
-		if err != nil {
-			return cond, err
-		}
-		return cond.And(sort), nil
-	case sk.role.prefix != "": // the items of other types in the partition are not even read
-		return cond.And(expression.Key(sk.name).BeginsWith(sk.role.prefix)), nil
+	case plan.narrow == nil: // the items of other types in the partition are not even read
+		return beginning(sk, ""), nil
+	case sk.name == "":
+		return narrowing{}, fmt.Errorf("%w: the query narrows the sort key, but there is none", ErrKey)
 	}
-	return cond, nil
+	return plan.narrow(t.codec, sk)
 }
 
 // queryInput is the request of a query.

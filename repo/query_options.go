@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 )
@@ -13,7 +14,7 @@ type QueryOption func(*queryPlan)
 
 // queryPlan is what the options of a query say together.
 type queryPlan struct {
-	narrow     func(c *codec, sk field) (expression.KeyConditionBuilder, error)
+	narrow     func(c *codec, sk field) (narrowing, error)
 	index      *index
 	filter     *expression.ConditionBuilder
 	descending bool
@@ -139,14 +140,14 @@ func Index(name, partition string, sort ...string) QueryOption {
 
 // SortPrefix keeps items whose sort key, a text, begins with prefix.
 func SortPrefix(prefix string) QueryOption {
-	return narrowed(func(_ *codec, sk field) (cond expression.KeyConditionBuilder, _ error) {
+	return narrowed(func(_ *codec, sk field) (of narrowing, _ error) {
 		if sk.kind != "S" {
-			return cond, fmt.Errorf("%w: SortPrefix is for texts, the sort key (attribute %q) is %s", ErrKey, sk.name, kindName(sk.kind))
+			return of, fmt.Errorf("%w: SortPrefix is for texts, the sort key (attribute %q) is %s", ErrKey, sk.name, kindName(sk.kind))
 		}
 		if err := ddb.KeptText(ddb.Text(prefix)); err != nil {
-			return cond, fmt.Errorf("%w: SortPrefix: %w", ErrKey, err)
+			return of, fmt.Errorf("%w: SortPrefix: %w", ErrKey, err)
 		}
-		return expression.Key(sk.name).BeginsWith(sk.role.prefix + prefix), nil
+		return beginning(sk, prefix), nil
 	})
 }
 
@@ -154,24 +155,38 @@ func SortPrefix(prefix string) QueryOption {
 // sort key is a time.Time, texts are compared, in which fractions of seconds vary in length:
 // an integer sorts, such as that of the role created with a unit.
 func SortBetween(lo, hi any) QueryOption {
-	return narrowed(func(c *codec, sk field) (cond expression.KeyConditionBuilder, _ error) {
+	return narrowed(func(c *codec, sk field) (of narrowing, _ error) {
 		from, err := c.encodePart("sort", lo, sk, maxSort)
 		if err != nil {
-			return cond, fmt.Errorf("SortBetween from: %w", err)
+			return of, fmt.Errorf("SortBetween from: %w", err)
 		}
 		to, err := c.encodePart("sort", hi, sk, maxSort)
 		if err != nil {
-			return cond, fmt.Errorf("SortBetween to: %w", err)
+			return of, fmt.Errorf("SortBetween to: %w", err)
 		}
 		if order, _ := ddb.Compare(from, to); order > 0 {
-			return cond, fmt.Errorf("%w: SortBetween(%v, %v): the first is greater than the second", ErrKey, lo, hi)
+			return of, fmt.Errorf("%w: SortBetween(%v, %v): the first is greater than the second", ErrKey, lo, hi)
 		}
-		return expression.Key(sk.name).Between(expression.Value(from), expression.Value(to)), nil
+		return narrowing{expression.Key(sk.name).Between(expression.Value(from), expression.Value(to)), from, to}, nil
 	})
 }
 
+// narrowing is which sort keys a query reads: as its request says it, and the first and the
+// last that its answer may show.
+type narrowing struct {
+	cond     expression.KeyConditionBuilder
+	from, to types.AttributeValue
+}
+
+// beginning narrows to texts that begin with a prefix, behind that of their type. No text
+// that DynamoDB keeps has the byte 0xff.
+func beginning(sk field, prefix string) narrowing {
+	prefix = sk.role.prefix + prefix
+	return narrowing{expression.Key(sk.name).BeginsWith(prefix), ddb.Text(prefix), ddb.Text(prefix + "\xff")}
+}
+
 // narrowed is an option that can be given once.
-func narrowed(narrow func(c *codec, sk field) (expression.KeyConditionBuilder, error)) QueryOption {
+func narrowed(narrow func(c *codec, sk field) (narrowing, error)) QueryOption {
 	return func(p *queryPlan) {
 		if p.narrow != nil {
 			p.refuse("the query narrows the sort key twice: DynamoDB takes one condition")

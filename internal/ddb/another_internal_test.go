@@ -68,6 +68,8 @@ func TestPagesOfAnotherRequest(t *testing.T) {
 	query := Asked{Of: Item{"pk": Text("p")}, Sort: "sk", After: at("p", "3")}
 	down := query
 	down.Descending = true
+	narrow := query
+	narrow.From, narrow.To, narrow.After = Text("3"), Text("5"), nil
 	for name, c := range map[string]struct {
 		asked   Asked
 		items   []Item
@@ -81,6 +83,10 @@ func TestPagesOfAnotherRequest(t *testing.T) {
 		"of an index, with equal keys":  {query, []Item{at("p", "3")}, nil, false},
 		"an end that names no place":    {query, nil, Item{"pk": Text("p")}, false},
 		"of a scan":                     {Asked{After: at("q", "1")}, []Item{at("p", "1"), at("a", "1")}, at("a", "1"), false},
+		"of a range":                    {narrow, []Item{at("p", "3"), at("p", "4"), at("p", "5")}, at("p", "5"), false},
+		"below the range":               {narrow, []Item{at("p", "2"), at("p", "3")}, nil, true},
+		"above the range":               {narrow, []Item{at("p", "5"), at("p", "6")}, nil, true},
+		"of a range of numbers":         {narrow, []Item{{"pk": Text("p"), "sk": Number("4")}}, nil, true},
 		"of another partition":          {query, []Item{at("q", "4")}, nil, true},
 		"of another one at the end":     {query, []Item{at("p", "4"), at("q", "4")}, nil, true},
 		"empty, of another partition":   {query, nil, at("q", "4"), true},

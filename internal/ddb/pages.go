@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
 // Scanner is what reading a whole table needs of *dynamodb.Client.
@@ -19,8 +20,9 @@ type Page func(ctx context.Context, start Item, option func(*dynamodb.Options)) 
 
 // Asked is what a query asks for; the zero value is a scan.
 type Asked struct {
-	Of         Item   // the partition: all items have it
-	Sort       string // the attribute by whose values they come; "": in no order
+	Of         Item                 // the partition: all items have it
+	Sort       string               // the attribute by whose values they come; "": in no order
+	From, To   types.AttributeValue // those values are from this one to that one; nil: they are any
 	Descending bool
 	After      Item // where its first page begins; nil: with the first item
 }
@@ -72,12 +74,12 @@ func (t *Table) page(ctx context.Context, op string, opt Options, asked Asked, s
 	return items, last, err
 }
 
-// another is the error of a page that is another request's: of another table or partition,
-// or one that does not lie behind where it was to begin. The service's own pages are in
-// order, so that the first of its items tells.
+// another is the error of a page that is another request's: of another table, partition or
+// range, or one that does not lie behind where it was to begin. The service's own pages are
+// in order, so that the first of its items tells.
 func (t *Table) another(asked *Asked, items []Item, last Item) error {
 	for i, item := range items {
-		if item[t.Partition] == nil || t.Sort != "" && item[t.Sort] == nil || !has(item, asked.Of) || i == 0 && !asked.behind(item) {
+		if item[t.Partition] == nil || t.Sort != "" && item[t.Sort] == nil || !has(item, asked.Of) || !asked.within(item[asked.Sort]) || i == 0 && !asked.behind(item) {
 			return &ReplyError{errAnother}
 		}
 	}
@@ -85,6 +87,16 @@ func (t *Table) another(asked *Asked, items []Item, last Item) error {
 		return &ReplyError{errNotNext}
 	}
 	return nil
+}
+
+// within reports whether a value lies in the range.
+func (a *Asked) within(v types.AttributeValue) bool {
+	if a.From == nil {
+		return true
+	}
+	low, ok := Compare(a.From, v)
+	high, _ := Compare(v, a.To)
+	return ok && low <= 0 && high <= 0
 }
 
 // behind reports whether an item, or the end of a page, can lie behind where the page begins.

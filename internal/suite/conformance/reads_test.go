@@ -79,6 +79,55 @@ func numbers(items iter.Seq2[order, error]) (n []int, err error) {
 	return n, nil
 }
 
+// widened is a client whose first query gets the items of another one, of the whole partition.
+type widened struct {
+	repo.Client
+	name, value string
+	sent        int
+}
+
+func (w *widened) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	out, err := w.Client.Query(ctx, in, o...)
+	if w.sent++; w.sent > 1 || err != nil {
+		return out, err
+	}
+	all, err := w.Client.Query(ctx, &dynamodb.QueryInput{TableName: in.TableName, KeyConditionExpression: aws.String(w.name + " = :v"), ExpressionAttributeValues: map[string]types.AttributeValue{":v": &types.AttributeValueMemberS{Value: w.value}}})
+	if err == nil {
+		out.Items = all.Items
+	}
+	return out, err
+}
+
+// The answer to another query of the same partition has items that were not asked for: it
+// proves nothing, and the query is sent again.
+func TestAnAnswerBeyondTheRangeOfAQuery(t *testing.T) {
+	t.Parallel()
+	_, f := shop(t, 8)
+	for _, c := range []struct{ from, to int }{{0, 3}, {2, 4}, {5, 7}} {
+		client := &widened{f.Client, "shop", "north", 0}
+		orders := rig.Must(repo.NewTable[order](client, f.Table, repo.TableConfig{}))(t)
+		got, err := numbers(orders.Query(t.Context(), "north", repo.SortBetween(c.from, c.to)))
+		if err != nil || len(got) != c.to-c.from+1 || got[0] != c.from || client.sent != 2 {
+			t.Errorf("from %d to %d: %v, %v, after %d queries", c.from, c.to, got, err, client.sent)
+		}
+	}
+	g := fixture.Empty(t)
+	client := &widened{g.Client, "id", "PATRON#ann", 0}
+	parcels := rig.Must(repo.NewTable[parcel](client, g.Table, repo.TableConfig{}))(t)
+	rig.Is(t, parcels.EnsureTable(t.Context()))
+	for _, id := range []string{"a1", "b1", "b\U0010ffff", "c1"} {
+		rig.Must(rig.Must(optimistic.New(parcels, optimistic.Config{}))(t).Create(t.Context(), parcel{Patron: "ann", ID: id}))(t)
+	}
+	var ids []string
+	for p, err := range parcels.Query(t.Context(), "ann", repo.SortPrefix("b")) {
+		rig.Is(t, err)
+		ids = append(ids, p.ID)
+	}
+	if !slices.Equal(ids, []string{"b1", "b\U0010ffff"}) || client.sent != 2 {
+		t.Errorf("with a prefix: %q, after %d queries", ids, client.sent)
+	}
+}
+
 func TestQueriesOfTableAndIndex(t *testing.T) {
 	t.Parallel()
 	table, _ := shop(t, 8)

@@ -25,8 +25,9 @@ import (
 // contexts, and takeovers under Clockless, which are judged by watching for a whole lease,
 // take their time. The service removes nothing by TTL.
 type Clock struct {
-	mu  sync.Mutex
-	now time.Time // guarded by mu: zero before it was first asked
+	mu     sync.Mutex
+	stands bool      // guarded by mu: it was asked, or set
+	now    time.Time // guarded by mu
 }
 
 // Now is what the clock shows.
@@ -38,8 +39,8 @@ func (c *Clock) Now() time.Time {
 
 // read is Now, in milliseconds, as ends of leases are stored. The caller holds mu.
 func (c *Clock) read() time.Time {
-	if c.now.IsZero() {
-		c.now = time.Now().Truncate(time.Millisecond).Round(0)
+	if !c.stands {
+		c.stands, c.now = true, time.Now().Truncate(time.Millisecond).Round(0)
 	}
 	return c.now
 }
@@ -48,7 +49,7 @@ func (c *Clock) read() time.Time {
 func (c *Clock) Set(to time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.now = to.Round(0) // without the machine's own clock
+	c.stands, c.now = true, to.Round(0) // without the machine's own clock
 }
 
 // Advance moves the clock on by d, or back if d is negative, and returns what it shows

@@ -183,4 +183,7 @@ func TestClock(t *testing.T) {
 	if c.Advance(-time.Second); c.Now() != to.Add(-time.Second) {
 		t.Errorf("it shows %v", c.Now())
 	}
+	if c.Set(time.Time{}); !c.Now().IsZero() || c.Advance(time.Hour) != (time.Time{}).Add(time.Hour) {
+		t.Errorf("set to the zero time it shows %v", c.Now())
+	}
 }

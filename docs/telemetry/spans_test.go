@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -144,26 +145,31 @@ func TestErrorsHaveATypeAndKeysAreToldWhereAskedFor(t *testing.T) {
 }
 
 // TestAPanicIsNoSuccess looks at what is told of a change that panics, which its caller gets
-// as it was.
+// as it was, and of one that ends its goroutine, as a test does by FailNow.
 func TestAPanicIsNoSuccess(t *testing.T) {
 	s, spans, own := traced(t, false)
 	key := s.put(t, "apple")
-	for name, r := range map[string]repo.Repository[product]{
-		"pessimistic":          rig.Must(pessimistic.New(s.table(t), pessimistic.Config{}))(t),
-		"pessimistic, combine": rig.Must(pessimistic.New(s.table(t), pessimistic.Config{Combine: true}))(t),
-		"optimistic":           rig.Must(optimistic.New(s.table(t), optimistic.Config{}))(t),
-	} {
-		ctx, root := own.Start(t.Context(), "root")
-		func() {
-			defer func() {
-				rig.Equal(t, recover(), "boom", "%s: recovered", name)
-			}()
-			_, _ = r.Update(ctx, key, func(context.Context, *product) error { panic("boom") })
-		}()
-		kind, _, _ := strings.Cut(name, ",")
-		calls := below(spans.Ended(), root.SpanContext(), kind+".Update")
-		if len(calls) != 1 || calls[0].Status().Code != codes.Error || value(calls[0], semconv.ErrorTypeKey) != "panic" {
-			t.Errorf("%s: %v", name, calls)
+	locking, versions := rig.Must(pessimistic.New(s.table(t), pessimistic.Config{}))(t), rig.Must(optimistic.New(s.table(t), optimistic.Config{}))(t)
+	combining := rig.Must(pessimistic.New(s.table(t), pessimistic.Config{Combine: true}))(t)
+	for how, end := range map[string]func(){"panic": func() { panic("boom") }, "goexit": runtime.Goexit} {
+		change := func(context.Context, *product) error { end(); return nil }
+		for name, call := range map[string]func(context.Context){
+			"pessimistic.Update":          func(ctx context.Context) { _, _ = locking.Update(ctx, key, change) },
+			"pessimistic.Update, combine": func(ctx context.Context) { _, _ = combining.Update(ctx, key, change) },
+			"optimistic.Update":           func(ctx context.Context) { _, _ = versions.Update(ctx, key, change) },
+		} {
+			ctx, root := own.Start(t.Context(), "root")
+			var all sync.WaitGroup
+			all.Go(func() {
+				defer func() { rig.Equal(t, recover() != nil, how == "panic", "%s: recovered", name) }()
+				call(ctx)
+			})
+			all.Wait()
+			span, _, _ := strings.Cut(name, ",")
+			calls := below(spans.Ended(), root.SpanContext(), span)
+			if len(calls) != 1 || calls[0].Status().Code != codes.Error || value(calls[0], semconv.ErrorTypeKey) != how {
+				t.Errorf("%s, %s: %v", name, how, calls)
+			}
 		}
 	}
 }

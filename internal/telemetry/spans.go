@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"net"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -109,7 +110,7 @@ func (c *Call) Attempts(n int, tables func() []string) {
 }
 
 // End ends the call with the error that its user gets. It is for defer: a panic, which goes
-// on as it was, is told as an error.
+// on as it was, is told as an error, and so is the end of the goroutine.
 func (c *Call) End(err *error) {
 	if c.o == nil {
 		return
@@ -118,7 +119,19 @@ func (c *Call) End(err *error) {
 		c.end(errPanic)
 		panic(p)
 	}
+	if *err == nil && (c.span != nil || !c.began.IsZero()) && exits() {
+		c.end(errExit)
+		return
+	}
 	c.end(*err)
+}
+
+// exits reports whether it is runtime.Goexit that has called the function which asks: a
+// function of the caller's has ended the goroutine, and no error says so.
+func exits() bool {
+	var by [1]uintptr
+	frame, _ := runtime.CallersFrames(by[:runtime.Callers(3, by[:])]).Next()
+	return frame.Function == "runtime.Goexit"
 }
 
 // said is what a span says of an error: its type, for its text may have a key or a value,
@@ -130,7 +143,10 @@ func (o *Observer) said(err error, typ string) string {
 	return typ
 }
 
-var errPanic = NewError("panic", "a function of the caller's panicked")
+var (
+	errPanic = NewError("panic", "a function of the caller's panicked")
+	errExit  = NewError("goexit", "a function of the caller's has ended its goroutine")
+)
 
 func (c *Call) end(err error) {
 	if c.span == nil && c.began.IsZero() && err == nil {

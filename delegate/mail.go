@@ -151,7 +151,7 @@ func (m *mailbox) post(base, item string, out mail) (*dynamodb.UpdateItemInput, 
 	w.Set(aOrders, orders)
 	w.Set(aUntil, ddb.Number(ddb.Seconds(out.until)))
 	w.Set(aItem, ddb.Text(item))
-	m.keep(w)
+	w.SetTo(m.table.Attr.TTL, m.keep(w))
 	w.Remove(aAnswers)
 	w.If("(attribute_not_exists(" + w.Name(aSeq) + ") OR " + w.Name(aSeq) + " < " + w.Value(ddb.Integer(out.Seq)) + ")")
 	return w.Update(m.key(base, out.Slot))
@@ -163,16 +163,18 @@ func (m *mailbox) answer(base, slot string, s delegation.Served) (*dynamodb.Upda
 	w := m.table.NewWrite()
 	w.Set(aSeq, ddb.Integer(s.Seq))
 	w.Set(aAnswers, delegation.TextList(s.Answers))
-	m.keep(w)
+	// By the sender's clock: with the time of a leader whose clock is behind TTL would remove the
+	// answers at once, and a late copy of the mail could come back.
+	w.SetTo(m.table.Attr.TTL, "if_not_exists("+w.Name(m.table.Attr.TTL)+", "+m.keep(w)+")")
 	w.Remove(aOrders)
 	w.If("(attribute_not_exists(" + w.Name(aSeq) + ") OR " + w.Name(aSeq) + " <= " + w.Value(ddb.Integer(s.Seq)) + ")")
 	return w.Update(m.key(base, slot))
 }
 
 // keep hides a row from readers, and says when nobody needs it any more.
-func (m *mailbox) keep(w *ddb.Write) {
+func (m *mailbox) keep(w *ddb.Write) (until string) {
 	w.Set(m.table.Attr.Tombstone, ddb.True())
-	w.Set(m.table.Attr.TTL, ddb.Integer(m.table.Clock().Add(kept).Unix()))
+	return w.Value(ddb.Integer(m.table.Clock().Add(kept).Unix()))
 }
 
 var errForeignRow = errors.New("a row under the key of mail is none")

@@ -91,7 +91,7 @@ func (s *Store) do(ctx context.Context, name, id string, as reflect.Type, fn fun
 		}
 	}
 	// What TTL is to remove is of a run that is forgotten.
-	hold, _, err := s.locker.Acquire(ctx, key, raw, lock.Request{Try: name == try, Row: true, NoTTL: true, Claim: s.claim, Needless: s.needless})
+	hold, row, err := s.locker.Acquire(ctx, key, raw, lock.Request{Try: name == try, Row: true, NoTTL: true, Claim: s.claim, Needless: s.needless})
 	var made *completed
 	switch {
 	case errors.As(err, &made):
@@ -100,6 +100,9 @@ func (s *Store) do(ctx context.Context, name, id string, as reflect.Type, fn fun
 		return result, fmt.Errorf("id %q: %w", id, err)
 	case err != nil:
 		return result, err
+	case !s.locker.Core.LockOnly(row, attrDone, attrResult, attrReason, attrRequest):
+		_, _ = hold.End(ctx, lock.End{As: lock.Release}) // a run that fails, or is forgotten, would delete it
+		return result, fmt.Errorf("%w: %s is not a row of package once: it needs a table of its own", repo.ErrSchema, s.locker.Core.ItemName(key))
 	}
 	done := false
 	defer func() {

@@ -380,6 +380,18 @@ func TestLockedByHand(t *testing.T) {
 	rig.Is(t, err, repo.ErrLocked)
 }
 
+// An item of something else in the table stays as it is: a run that failed deleted it at once,
+// and TTL one that was completed.
+func TestAnItemOfSomethingElse(t *testing.T) {
+	s := newStore(t)
+	s.set(t, "apple", "SET stock = :n", 5)
+	_, err := once.Do(t.Context(), s.Store, "apple", never(t))
+	rig.Is(t, err, repo.ErrSchema)
+	if got := s.Item(t, rawKey("apple")); got["stock"] == nil || got["expiresAt"] != nil || got["lockedBy"] != nil {
+		t.Errorf("it is %v", got)
+	}
+}
+
 // unkept is a result that has no encoding.
 type unkept struct{}
 

@@ -201,6 +201,36 @@ func (w *world) loseAnswers(shown bool) {
 	})
 }
 
+// A commit whose first attempt was lost, and that is then refused by an item that proves
+// nothing against it, was not applied if the lock that it would have ended is in place. It was
+// refused as any other: the closure runs again.
+func TestARefusalInDoubt(t *testing.T) {
+	for _, kind := range []string{"pessimistic", "pessimistic, versions", "fair"} {
+		t.Run(kind, func(t *testing.T) {
+			w := newWorld(t)
+			peer := openWorld(t, w.Peer(), false).stores["optimistic"]
+			a, b, x, y := w.stores[kind], w.stores["optimistic"], w.id("x"), w.id("y")
+			rig.Is(t, a.create(t.Context(), x, 0))
+			var commits atomic.Int64
+			w.Faults(func(op string, _ int, _ []byte) fault.Kind {
+				if op == "TransactWriteItems" && commits.Add(1) == 1 {
+					rig.Is(t, peer.create(t.Context(), y, 10))
+					return fault.DropRequest
+				}
+				return fault.None
+			})
+			rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+				if err := a.in(tx).add(ctx, x, 1); err != nil {
+					return err
+				}
+				return b.in(tx).upsert(ctx, y, 1)
+			}))
+			has(t, a, x, 1)
+			has(t, b, y, 11)
+		})
+	}
+}
+
 // One item that shows the transaction's id is evidence for all.
 func TestAnItemShowsWhatNoAnswerTold(t *testing.T) {
 	t.Parallel()

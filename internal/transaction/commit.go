@@ -110,7 +110,10 @@ func (m *commit) deliver(ctx context.Context) error {
 		case lockless.Fail:
 			return m.denied(ctx, res)
 		default:
-			return m.settle(ctx, res, err)
+			if err = m.settle(ctx, res, err); errors.Is(err, errRefused) {
+				err = m.refused(ctx, res, err)
+			}
+			return err
 		}
 	}
 }

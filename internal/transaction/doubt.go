@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/rows"
+	"github.com/dynahold/dynahold/repo"
 )
 
 // among goes on after an answer that says that others were at the items: it sleeps, and
@@ -155,9 +158,37 @@ func (m *commit) settle(ctx context.Context, res ddb.Result, why error) error {
 		if why := m.othersClaims(ctx); why != nil {
 			return why
 		}
+		if res.Outcome == ddb.Condition {
+			cause = errRefused
+		}
 		return fail(m.all(cause, lock.Unwritten)...)
 	}
 	return fail(m.all(cause, lock.UnknownOutcome)...)
+}
+
+// errRefused is why a request in doubt was not applied, nor will be: its conditions have
+// failed, as of any other.
+var errRefused = fmt.Errorf("%w: an attempt of the transaction was refused behind one without a clear answer", repo.ErrConflict)
+
+// refused is what follows then. What was given back to find that out is taken again; what is
+// not the call's to take again has ended, and that is the error.
+func (m *commit) refused(ctx context.Context, res ddb.Result, err error) error {
+	var held []*entry
+	for _, p := range m.held {
+		held = append(held, p.entry)
+	}
+	lent := func(e *entry) bool { return e.lent }
+	ends := func(r *rows.Row) bool { _, ends := r.Ending(); return ends }
+	if slices.ContainsFunc(held, lent) || slices.ContainsFunc(m.sent, ends) {
+		return err
+	}
+	for _, e := range held {
+		e.wanted = true
+	}
+	if err := m.other(ctx, res); len(held) == 0 || !errors.Is(err, errForm) {
+		return err
+	}
+	return m.call.retake(ctx, held) // another form of this run would end what it holds no more
 }
 
 // trace is what an image of a part that is held tells of the request.

@@ -112,8 +112,11 @@ func (c *call) overtake(ctx context.Context, e *entry, gone error) error {
 			_, last = d.pause(ctx, res)
 			continue
 		}
-		if err = d.settle(ctx, res, err); err == nil {
-			err = errLanded
+		switch err = d.settle(ctx, res, err); {
+		case err == nil:
+			return errLanded
+		case errors.Is(err, errRefused):
+			return nil
 		}
 		return err
 	}

@@ -85,7 +85,7 @@ func (t *opened) finds(ctx context.Context, keys *repo.KeyTable, role, name stri
 // scanFor scans until an item fits, and reports whether one does.
 func (t *opened) scanFor(ctx context.Context, in *dynamodb.ScanInput, fits func(item map[string]types.AttributeValue) bool) (bool, error) {
 	for {
-		out, err := t.client.Scan(ctx, in)
+		out, err := t.scan(ctx, in)
 		if err != nil {
 			return false, err
 		}
@@ -139,7 +139,7 @@ func (t *opened) freeElsewhere(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	out, err := t.client.Scan(ctx, &dynamodb.ScanInput{TableName: &t.name})
+	out, err := t.scan(ctx, &dynamodb.ScanInput{TableName: &t.name})
 	if err != nil {
 		return ctx.Err()
 	}

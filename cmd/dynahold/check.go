@@ -104,7 +104,7 @@ func (t *opened) sample(ctx context.Context, most int, d *checkDocument, look fu
 	in := &dynamodb.ScanInput{TableName: &t.name}
 	for {
 		in.Limit = aws.Int32(int32(min(most-d.Items, 1000))) // at most 1000
-		out, err := t.client.Scan(ctx, in)
+		out, err := t.scan(ctx, in)
 		if err != nil {
 			return err
 		}

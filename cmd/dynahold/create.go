@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/repo"
@@ -115,7 +114,7 @@ func (cmd *tableCreateCommand) Run(ctx context.Context, c *console) error {
 	if err != nil {
 		return err
 	}
-	_, err = client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &cmd.Table})
+	_, err = describe(ctx, client, cmd.Table)
 	switch {
 	case err == nil:
 		return outcome{exitMoved, fmt.Errorf("table %q is there already: table describe shows it; nothing was changed", cmd.Table)}

@@ -106,7 +106,7 @@ func (t *opened) isOf(rows []map[string]types.AttributeValue) (is kind, sure boo
 
 // few are the first rows of the table, if it has any.
 func (t *opened) few(ctx context.Context) ([]map[string]types.AttributeValue, error) {
-	out, err := t.client.Scan(ctx, &dynamodb.ScanInput{TableName: &t.name, Limit: aws.Int32(10)})
+	out, err := t.scan(ctx, &dynamodb.ScanInput{TableName: &t.name, Limit: aws.Int32(10)})
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (t *opened) few(ctx context.Context) ([]map[string]types.AttributeValue, er
 // table of another kind? That it is can be told of a table that was read as a whole, which
 // is not done with one above 1 MB. Where the rows may not be read, it is not.
 func (t *opened) nothing(ctx context.Context, k kind) error {
-	out, err := t.client.Scan(ctx, &dynamodb.ScanInput{TableName: &t.name})
+	out, err := t.scan(ctx, &dynamodb.ScanInput{TableName: &t.name})
 	switch {
 	case err != nil:
 		return ctx.Err()

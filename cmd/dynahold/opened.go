@@ -35,7 +35,7 @@ func (f *tableFlags) open(ctx context.Context) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &f.Table})
+	desc, err := describe(ctx, client, f.Table)
 	if missing := new(types.ResourceNotFoundException); errors.As(err, &missing) {
 		return nil, outcome{exitNothing, fmt.Errorf("there is no table %q at this endpoint, in this region and account", f.Table)}
 	}
@@ -43,10 +43,10 @@ func (f *tableFlags) open(ctx context.Context) (*opened, error) {
 	if err != nil {
 		return t, err
 	}
-	t.desc = out.Table
-	for _, key := range out.Table.KeySchema {
+	t.desc = desc
+	for _, key := range desc.KeySchema {
 		attribute := repo.KeyAttribute{Name: *key.AttributeName}
-		for _, d := range out.Table.AttributeDefinitions {
+		for _, d := range desc.AttributeDefinitions {
 			if *d.AttributeName == attribute.Name {
 				attribute.Type = d.AttributeType
 			}
@@ -58,6 +58,31 @@ func (f *tableFlags) open(ctx context.Context) (*opened, error) {
 		}
 	}
 	return t, nil
+}
+
+// errForeign is the error of an answer without what each of DynamoDB's has: the SDK takes it
+// for one that has found nothing.
+var errForeign = errors.New("the answer is not DynamoDB's: something else at this endpoint, or on the way there, has given it")
+
+// describe describes a table.
+func describe(ctx context.Context, client *dynamodb.Client, name string) (*types.TableDescription, error) {
+	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
+	switch {
+	case err != nil:
+		return nil, err
+	case out.Table == nil:
+		return nil, fmt.Errorf("DescribeTable on table %q: %w", name, errForeign)
+	}
+	return out.Table, nil
+}
+
+// scan reads a page of the table.
+func (t *opened) scan(ctx context.Context, in *dynamodb.ScanInput) (*dynamodb.ScanOutput, error) {
+	out, err := t.client.Scan(ctx, in)
+	if err == nil && out.Items == nil {
+		err = fmt.Errorf("Scan on table %q: %w", t.name, errForeign)
+	}
+	return out, err
 }
 
 // keys is the table as the library sees it.

@@ -65,6 +65,34 @@ func TestWhatWasDoneIsTold(t *testing.T) {
 	n.says("resources resume jobs mails --yes", exitFailed, "resumed: mails", "not now")
 }
 
+// What answers in DynamoDB's place has not looked into the table: nothing is called right by it,
+// or not there.
+func TestAnswersOfSomethingElse(t *testing.T) {
+	n := newNight(t)
+	n.put("orders", map[string]types.AttributeValue{"id": word("b"), "writers": word("Ann, Bob")})
+	engine, err := url.Parse(n.endpoint)
+	n.is(err)
+	forward := httputil.NewSingleHostReverseProxy(engine)
+	for operation, lines := range map[string][]string{
+		"DescribeTable": {"item show orders 1001", "locks list locks", "table describe orders", "table create orders --partition id --yes"},
+		"Scan": {"table check orders", "unique check orders --of total", "unique repair orders --of totl --yes", "locks list orders",
+			"locks break orders 1001 --attribute LockedBy=holder --yes --token 1"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.Header.Get("X-Amz-Target"), "."+operation) {
+				_, _ = w.Write([]byte("{}"))
+				return
+			}
+			forward.ServeHTTP(w, r)
+		}))
+		t.Cleanup(server.Close)
+		n.endpoint = server.URL
+		for _, line := range lines {
+			n.says(line, exitFailed, "on table")
+		}
+	}
+}
+
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errors.New("nobody reads") }

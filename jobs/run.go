@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/resources"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
@@ -135,6 +136,7 @@ func (d *dispatcher) handle(ctx context.Context, p *post, job *job) {
 	outside := ctx
 	ctx, span := d.s.table.Core.Observe.Handling(ctx, telemetry.Job, "Handle", resources.Text(job.row.row, aTrace), job.Resource)
 	end, failed := d.work(ctx, job)
+	failed = nesting.Returned(failed) // an outcome that is unknown is that of another call
 	defer span.End(&failed)
 	var hold context.Context
 	if end != nil {

@@ -2,6 +2,7 @@ package telemetry_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -11,7 +12,13 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/jobs"
+	"github.com/dynahold/dynahold/once"
+	"github.com/dynahold/dynahold/optimistic"
+	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/txn"
 )
 
 // journal is a log that keeps what it is told, by event.
@@ -100,5 +107,41 @@ func TestEventsHaveTheirNames(t *testing.T) {
 		if attr(r, "kind") == "pessimistic" && (attr(r, "key") == "" || attr(r, "token") == "") {
 			t.Errorf("a lost lock that cannot be told: %v", r)
 		}
+	}
+}
+
+// TestAnUnknownOutcomeIsToldByTheCallWhoseItIs: that a function of the program has made a
+// call whose outcome is unknown, and returns its error, that call has told. Of the one around
+// it is known that nothing was written.
+func TestAnUnknownOutcomeIsToldByTheCallWhoseItIs(t *testing.T) {
+	log := &journal{events: map[string][]slog.Record{}}
+	cfg := repo.TableConfig{Logger: slog.New(log), MeterProvider: noop.NewMeterProvider(), TracerProvider: tracenoop.NewTracerProvider()}
+	s := newShop(t, cfg)
+	key := s.put(t, "apple")
+	audited := fmt.Errorf("audit: %w", repo.ErrOutcomeUnknown)
+	change := func(context.Context, *product) error { return audited }
+	for name, r := range map[string]repo.Repository[product]{
+		"pessimistic":          rig.Must(pessimistic.New(s.table(t), pessimistic.Config{}))(t),
+		"pessimistic, combine": rig.Must(pessimistic.New(s.table(t), pessimistic.Config{Combine: true}))(t),
+		"optimistic":           rig.Must(optimistic.New(s.table(t), optimistic.Config{}))(t),
+	} {
+		if _, err := r.Update(t.Context(), key, change); repo.VerdictOf(err) != repo.NotWritten {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	rig.Is(t, txn.Config{Logger: cfg.Logger}.Run(t.Context(), func(context.Context, *txn.Tx) error { return audited }), repo.ErrOutcomeUnknown)
+	rows := s.rows(t)
+	payments := rig.Must(once.New(rows.Client, rows.Table, once.Config{Table: cfg}))(t)
+	rig.Is(t, payments.EnsureTable(t.Context()))
+	_, err := once.Do(t.Context(), payments, "m1", func(context.Context, once.Run) (int, error) { return 0, audited })
+	rig.Is(t, err, repo.ErrOutcomeUnknown)
+	rows = s.rows(t)
+	q := rig.Must(jobs.New[int](rows.Client, rows.Table, jobs.Config{Retry: jobs.Retry{Attempts: 1}, Table: cfg}))(t)
+	rig.Is(t, q.EnsureTable(t.Context()))
+	rig.Must(q.Enqueue(t.Context(), "mail", 1))(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	rig.Is(t, q.Run(ctx, func(context.Context, *jobs.Job[int]) error { defer cancel(); return audited }))
+	for _, r := range log.events["dynahold.outcome.unknown"] {
+		t.Errorf("a %s was told of: %v", attr(r, "kind"), r)
 	}
 }

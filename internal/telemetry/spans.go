@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"net"
 	"runtime"
 	"strconv"
@@ -159,7 +160,7 @@ func (c *Call) end(err error) {
 	if !c.spanOnly && !c.began.IsZero() && c.o.Measures() {
 		c.o.metrics.calls.Record(c.ctx, time.Since(c.began).Seconds(), c.o.with(set{kind: c.kind, operation: c.operation, errorType: typ}).record...)
 	}
-	if !c.spanOnly && typ == unknownType {
+	if !c.spanOnly && typ == unknownType && !errors.As(err, new(*Returned)) { // of another call, which has told it
 		c.o.unknownOutcome(c.ctx, c.kind, c.operation, err)
 	}
 	if c.span == nil {

@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -43,9 +44,11 @@ var errorTypes = []struct {
 	{context.DeadlineExceeded, "deadline_exceeded"},
 }
 
+// other is what the conventions have for an error without a name.
+const other = "_OTHER"
+
 // errorType names an error: by the library's name for it, by the name that the error
-// gives itself, such as a user's own, by the service's code, or by what the conventions
-// have for all others.
+// gives itself, such as a user's own, by the service's code, or as other.
 func errorType(err error) string {
 	for _, t := range errorTypes {
 		if errors.Is(err, t.err) {
@@ -54,11 +57,21 @@ func errorType(err error) string {
 	}
 	var named interface{ ErrorType() string }
 	if errors.As(err, &named) {
-		return named.ErrorType()
+		return ownType(named)
 	}
 	var api smithy.APIError
 	if errors.As(err, &api) {
 		return api.ErrorCode()
 	}
-	return "_OTHER"
+	return other
+}
+
+// ownType is the name that an error gives itself. Where that panics it has none: whoever tells
+// of it has others' calls to end.
+func ownType(err interface{ ErrorType() string }) (name string) {
+	defer func() {
+		_ = recover()
+		name = cmp.Or(name, other)
+	}()
+	return err.ErrorType()
 }

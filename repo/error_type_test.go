@@ -17,6 +17,12 @@ type declined struct{ error }
 
 func (declined) ErrorType() string { return "card_declined" }
 
+// coded is an error of a user whose name is that of a code which it may not have.
+type coded struct{ code *string }
+
+func (*coded) Error() string       { return "coded" }
+func (c *coded) ErrorType() string { return *c.code }
+
 func TestErrorType(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -29,6 +35,8 @@ func TestErrorType(t *testing.T) {
 		{errors.Join(declined{errors.New("no")}, repo.ErrLockLost), "lock_lost"},
 		{&types.ProvisionedThroughputExceededException{}, "ProvisionedThroughputExceededException"},
 		{errors.New("mine"), "_OTHER"},
+		{&coded{new(string)}, "_OTHER"}, // an empty type is that of a success
+		{(*coded)(nil), "_OTHER"},       // it panics, where a job or others' changes go on
 	} {
 		if got := repo.ErrorType(c.err); got != c.want {
 			t.Errorf("%v: %s, want %s", c.err, got, c.want)

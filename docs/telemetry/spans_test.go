@@ -174,6 +174,26 @@ func TestAPanicIsNoSuccess(t *testing.T) {
 	}
 }
 
+// silent is an error whose text is not there for a nil pointer.
+type silent struct{ text string }
+
+func (s *silent) Error() string { return s.text }
+
+// TestAnErrorWithoutATextIsTold: a function returns a nil pointer as its error, whose text
+// panics. The write for several callers asks for it in a goroutine that is nobody's.
+func TestAnErrorWithoutATextIsTold(t *testing.T) {
+	s, spans, _ := traced(t, true)
+	key := s.put(t, "apple")
+	r := rig.Must(pessimistic.New(s.table(t), pessimistic.Config{Combine: true}))(t)
+	_, err := r.Update(t.Context(), key, func(context.Context, *product) error { return (*silent)(nil) })
+	rig.Equal(t, err, error((*silent)(nil)), "the change's own error")
+	for _, q := range spans.Ended() {
+		if strings.HasPrefix(q.Name(), "pessimistic.Update") && q.Status().Code != codes.Error {
+			t.Error(q.Status())
+		}
+	}
+}
+
 // TestATransactionIsACallOfNoTable looks at its span, and at those of its requests, which
 // have tables.
 func TestATransactionIsACallOfNoTable(t *testing.T) {

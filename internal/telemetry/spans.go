@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"runtime"
 	"strconv"
@@ -139,7 +140,7 @@ func exits() bool {
 // unless these are asked for.
 func (o *Observer) said(err error, typ string) string {
 	if o.Keys {
-		return err.Error()
+		return fmt.Sprint(err) // which catches a text that panics
 	}
 	return typ
 }

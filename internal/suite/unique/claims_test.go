@@ -1,10 +1,12 @@
 package unique_test
 
 import (
+	"bytes"
 	"fmt"
 	"iter"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -100,6 +102,36 @@ func TestATableFromBeforeIsClaimed(t *testing.T) {
 	told(t, typed.Repair(ctx))
 	same(t, "after all", told(t, typed.Check(ctx)))
 	audit(t, s.Rig)
+}
+
+// A value that goes from one item to another, while a third one is looked at that has it too,
+// is the other's.
+func TestAClaimThatMovesMeanwhile(t *testing.T) {
+	s := open(t, rig.New(t), "optimistic", lease)
+	rig.Is(t, s.table.EnsureTable(t.Context()))
+	s.make(t, customer{ID: "fay", Email: "a"})
+	put(t, s.Table, map[string]string{"ann": "a"})
+	peer := open(t, s.Peer(), "optimistic", lease)
+	var asked, moved atomic.Bool
+	s.Faults(func(op string, _ int, body []byte) fault.Kind {
+		switch {
+		case op != "TransactGetItems":
+		case bytes.Contains(body, []byte(`"ann"`)):
+			asked.Store(true)
+		case asked.Load() && !moved.Swap(true):
+			rig.Must(peer.Update(t.Context(), key("fay"), setEmail("f")))(t)
+			peer.make(t, customer{ID: "dan", Email: "a"})
+		}
+		return fault.None
+	})
+	n := 0
+	for f, err := range unique.In(s.table.KeyTable).Check(t.Context()) {
+		rig.Is(t, err)
+		if n++; f.State != unique.Double || f.Key != key("ann") || f.Owner != key("dan") {
+			t.Errorf("%+v", f)
+		}
+	}
+	rig.Equal(t, n, 1, "findings")
 }
 
 func TestClaimsAreRepairedBesideWriters(t *testing.T) {

@@ -65,6 +65,9 @@ func TestTableWithoutASortKey(t *testing.T) {
 	s := b.open(t, jobs.Config{})
 	rig.Is(t, s.EnsureTable(t.Context()), repo.ErrSchema)
 	refuse(t, s, repo.ErrSchema, "staging", deploy{})
+	if _, err := s.Enqueue(t.Context(), "staging", deploy{}); !strings.Contains(err.Error(), "key element") {
+		t.Errorf("it does not say what is wrong with the table: %v", err)
+	}
 	missing := rig.Must(jobs.New[deploy](b.Client, b.Table+"-none", jobs.Config{}))(t)
 	refuse(t, missing, repo.ErrNoTable, "staging", deploy{})
 	rig.Is(t, missing.Run(t.Context(), func(context.Context, *jobs.Job[deploy]) error { return nil }), repo.ErrNoTable)

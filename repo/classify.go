@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -109,13 +108,16 @@ func ofCode(err error) meaning {
 	return meaning{}
 }
 
-// ofReasons is the meaning of a cancelled transaction one of whose items is not valid.
+// ofReasons is the meaning of a cancelled transaction one of whose items is not valid. Why, its
+// own text does not say.
 func ofReasons(err error) meaning {
 	var cancelled *types.TransactionCanceledException
-	if errors.As(err, &cancelled) && slices.ContainsFunc(cancelled.CancellationReasons, func(r types.CancellationReason) bool {
-		return aws.ToString(r.Code) == "ValidationError"
-	}) {
-		return meaning{sentinel: ErrSchema}
+	if errors.As(err, &cancelled) {
+		for _, r := range cancelled.CancellationReasons {
+			if aws.ToString(r.Code) == "ValidationError" {
+				return meaning{ErrSchema, aws.ToString(r.Message)}
+			}
+		}
 	}
 	return meaning{}
 }

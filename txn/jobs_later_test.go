@@ -190,6 +190,13 @@ func TestAJobIsMovedOrCancelledOnce(t *testing.T) {
 		return errors.Join(cancel(ctx, h.work.In(tx)), cancel(ctx, h.work.In(tx)))
 	}))
 	h.settled(t, line, 0, 0)
+	rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+		own, err := h.work.In(tx).Enqueue(ctx, line, 1)
+		rig.Is(t, err)
+		rig.Is(t, h.work.In(tx).Cancel(ctx, line, own), repo.ErrNotFound) // it is not there before the commit
+		return nil
+	}))
+	h.settled(t, line, 1, 0)
 }
 
 // A key is free when its job ends, also where the transaction that ends it enqueues the job

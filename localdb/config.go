@@ -23,9 +23,9 @@ type Config struct {
 
 	// Path is the file in which a started engine keeps its data. Empty means
 	// in memory. Unused when the endpoint is given, here or by the
-	// environment. Two engines must not share a file. It is made its user's alone
-	// (mode 0600), and so are the files that the engine keeps beside it. A file or folder of
-	// another user is refused, and a folder that everybody may write to, such as /tmp.
+	// environment. Two engines must not share a file: on Unix the second is refused. It is made
+	// its user's alone (mode 0600), and so are the files that are kept beside it. A file or folder
+	// of another user is refused, and a folder that everybody may write to, such as /tmp.
 	Path string
 
 	// CacheDir is the folder for fetched engines. The default is "dynahold"

@@ -33,6 +33,9 @@ func keepPrivate(path string) (string, error) {
 	return path, nil
 }
 
+// lockEnd names the file whose lock an engine's owner holds.
+const lockEnd = "-lock"
+
 func checkPrivate(folder *os.Root, name string) error {
 	is, err := folder.Stat(".")
 	if err != nil {
@@ -44,7 +47,7 @@ func checkPrivate(folder *os.Root, name string) error {
 	if runtime.GOOS != "windows" && is.Mode()&0o002 != 0 {
 		return &fs.PathError{Op: "trust", Path: folder.Name(), Err: fmt.Errorf("its mode %v lets everybody put files there: name a folder of your own", is.Mode())}
 	}
-	for _, end := range []string{"", "-wal", "-shm", "-journal"} {
+	for _, end := range []string{"", "-wal", "-shm", "-journal", lockEnd} {
 		info, err := folder.Lstat(name + end)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && end == "":

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -153,6 +154,31 @@ func TestPathKeepsData(t *testing.T) {
 				t.Fatalf("tables after a restart: %q", got)
 			}
 		})
+	}
+}
+
+// What two engines on one file make of a condition nobody knows.
+func TestTheDataOfAnEngineAreNoOthers(t *testing.T) {
+	withoutEndpoint(t)
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no such locks")
+	}
+	file := filepath.Join(t.TempDir(), "data.db")
+	first := start(t, localdb.Config{Path: file})
+	if e, err := localdb.Start(t.Context(), localdb.Config{Path: file}); err == nil || !strings.Contains(err.Error(), "another engine's") {
+		if err == nil {
+			_ = e.Close()
+		}
+		t.Errorf("a second engine on the same file: %v", err)
+	}
+	if err := createTable(t.Context(), first.Client(), "kept"); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := tables(t, start(t, localdb.Config{Path: file}).Client()); got != "kept" {
+		t.Errorf("once it is closed: %q", got)
 	}
 }
 

@@ -51,5 +51,8 @@ func guarded(dir string) error {
 	}
 }
 
+// exclude locks a file, unless another has.
+func exclude(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
+
 // openFlags open no link, and do not wait where the file is a pipe.
 const openFlags = os.O_RDONLY | syscall.O_NOFOLLOW | syscall.O_NONBLOCK

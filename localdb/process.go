@@ -19,7 +19,7 @@ const (
 
 	// An engine that leaves at once found its port taken by somebody who was
 	// quicker, or its file busy: a process that forked while the file was
-	// written holds it open until it has called exec. Both pass.
+	// written, or its data locked, holds it open until it has called exec. Both pass.
 	startAttempts = 8
 	firstPause    = 5 * time.Millisecond // doubled from attempt to attempt
 )
@@ -37,7 +37,7 @@ type process struct {
 	leash  *os.File
 	ending sync.Once
 
-	discard func() // removes what it was run from; may be nil
+	discard func() // removes what it was run from, and gives up its data; may be nil
 
 	exited chan struct{} // closed when the engine is gone and its output read
 	err    error         // how it ended; written before exited is closed
@@ -74,7 +74,16 @@ func launch(ctx context.Context, engine program, path string, logger *slog.Logge
 }
 
 // launchOnce tries one port.
-func launchOnce(ctx context.Context, engine program, path string, logger *slog.Logger) (*process, error) {
+func launchOnce(ctx context.Context, engine program, path string, logger *slog.Logger) (_ *process, err error) {
+	release, err := claim(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			release()
+		}
+	}()
 	port, err := freePort(ctx)
 	if err != nil {
 		return nil, err
@@ -92,7 +101,7 @@ func launchOnce(ctx context.Context, engine program, path string, logger *slog.L
 	p := &process{
 		endpoint: endpoint,
 		cmd:      cmd,
-		discard:  discard,
+		discard:  func() { discard(); release() },
 		output:   newOutput(endpoint, logger),
 		exited:   make(chan struct{}),
 	}
@@ -180,6 +189,23 @@ func (p *process) end() {
 }
 
 const loopbackHost = "127.0.0.1"
+
+// claim keeps other engines from a file of data, until release, or the end of this process:
+// that conditions and transactions of two of them hold nobody promises. The lock is on a file
+// beside it: on some systems it would count as one of SQLite's own.
+func claim(path string) (release func(), err error) {
+	if path == "" {
+		return func() {}, nil
+	}
+	f, err := os.OpenFile(path+lockEnd, os.O_RDWR|os.O_CREATE|openFlags, 0o600)
+	if err == nil {
+		if err = exclude(f); err == nil {
+			return func() { _ = f.Close() }, nil
+		}
+		_ = f.Close()
+	}
+	return nil, fmt.Errorf("localdb: Config.Path: %s is another engine's: %w", path, err)
+}
 
 // freePort returns a port that was free a moment ago. The engine cannot choose
 // one itself.

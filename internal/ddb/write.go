@@ -1,7 +1,6 @@
 package ddb
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -10,9 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
-
-// maxExpression is DynamoDB's limit for one expression, in bytes.
-const maxExpression = 4096
 
 // SizeError says that a write is too large for DynamoDB.
 type SizeError struct{ Text string }
@@ -169,7 +165,7 @@ func (w *Write) Update(key Item) (*dynamodb.UpdateItemInput, error) {
 	section(&text, " ADD ", w.add)
 	section(&text, " DELETE ", w.del)
 	texts := &struct{ update, cond string }{text.String(), string(w.cond)}
-	if err := checkExpression(texts.update, texts.cond); err != nil {
+	if err := CheckExpressions(texts.update, texts.cond); err != nil {
 		return nil, w.table.Classify(err)
 	}
 	in := &dynamodb.UpdateItemInput{
@@ -211,15 +207,6 @@ func section(text *strings.Builder, word string, l list) {
 		text.WriteString(word)
 		text.Write(l)
 	}
-}
-
-func checkExpression(texts ...string) error {
-	for _, t := range texts {
-		if len(t) > maxExpression {
-			return &SizeError{fmt.Sprintf("the write changes so many attributes that its expression has %d bytes, DynamoDB takes %d: group attributes in a map, or change fewer at once", len(t), maxExpression)}
-		}
-	}
-	return nil
 }
 
 // Clone is a copy to add more to.

@@ -6,8 +6,11 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+
+	"github.com/dynahold/dynahold/internal/ddb"
 )
 
 // Build builds an expression of the user's, all of whose names the type or the library has:
@@ -22,9 +25,22 @@ func (t *Table) Build(builder expression.Builder) (expression.Expression, error)
 			return expr, errors.New("a value in it is nothing that is stored, such as a channel, a function, a complex number or no attribute value")
 		}
 	}
+	if filter := expr.Filter(); filter != nil { // others become part of a write
+		if err := ddb.CheckExpressions("", *filter); err != nil {
+			return expr, err
+		}
+	}
 	names := expr.Names()
 	for _, text := range []*string{expr.Update(), expr.Condition(), expr.Filter()} {
-		if text == nil || t.AnyAttribute {
+		if text == nil {
+			continue
+		}
+		for _, in := range operands.FindAllString(*text, -1) {
+			if n := strings.Count(in, ",") + 1; n > maxIn {
+				return expr, fmt.Errorf("an IN of it has %d values, DynamoDB takes %d: join several by OR", n, maxIn)
+			}
+		}
+		if t.AnyAttribute {
 			continue
 		}
 		for _, found := range firstName.FindAllStringSubmatch(*text, -1) {
@@ -38,6 +54,11 @@ func (t *Table) Build(builder expression.Builder) (expression.Expression, error)
 
 // firstName is the placeholder that begins a path: those within it follow a dot.
 var firstName = regexp.MustCompile(`(?:^|[^.])(#[0-9]+)`)
+
+// operands are those of an IN, of which DynamoDB takes so many. Engines may take more.
+var operands = regexp.MustCompile(` IN \([^)]*\)`)
+
+const maxIn = 100
 
 // isKnown reports whether an attribute is the type's or the library's.
 func (t *Table) isKnown(name string) bool {

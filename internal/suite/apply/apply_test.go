@@ -104,6 +104,32 @@ func TestOneRequest(t *testing.T) {
 	})
 }
 
+// DynamoDB takes 300 operators and functions in an expression, and 100 values of an IN, those of
+// the library included; an engine may take more.
+func TestExpressionsThatDynamoDBWouldRefuse(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		enough, in := make([]expression.ConditionBuilder, 151), make([]expression.OperandBuilder, 101)
+		for i := range enough {
+			enough[i] = atLeast(1)
+		}
+		for i := range in {
+			in[i] = expression.Value(i)
+		}
+		for name, c := range map[string]struct {
+			conditions []expression.ConditionBuilder
+			want       error
+		}{
+			"operators": {enough, repo.ErrTooLarge},
+			"an IN":     {[]expression.ConditionBuilder{expression.Name("stock").In(in[0], in[1:]...)}, repo.ErrConfig},
+		} {
+			if _, err := s.mine.Apply(t.Context(), key, add(1), c.conditions...); !errors.Is(err, c.want) || s.Count.Total() != 0 {
+				t.Errorf("%s: %v, after %d requests, want %v and none", name, err, s.Count.Total(), c.want)
+			}
+		}
+		rig.Must(s.mine.Apply(t.Context(), key, add(1), append(enough[:120:120], expression.Name("stock").In(in[0], in[1:100]...))...))(t)
+	})
+}
+
 func TestOwnConditionFails(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		got, err := s.mine.Apply(t.Context(), key, add(-11), atLeast(11))

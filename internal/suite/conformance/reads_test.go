@@ -128,6 +128,20 @@ func TestAnAnswerBeyondTheRangeOfAQuery(t *testing.T) {
 	}
 }
 
+// anyOf is a filter of so many comparisons, of which so many again are within an IN each.
+func anyOf(comparisons, in int) repo.QueryOption {
+	cheap := expression.Name("placed").GreaterThan(expression.Value(994))
+	all := cheap
+	for range comparisons - 1 {
+		all = all.Or(cheap)
+	}
+	values := make([]expression.OperandBuilder, in)
+	for i := range values {
+		values[i] = expression.Value(999 - i)
+	}
+	return repo.Filter(all.And(expression.Name("placed").In(values[0], values[1:]...)))
+}
+
 func TestQueriesOfTableAndIndex(t *testing.T) {
 	t.Parallel()
 	table, _ := shop(t, 8)
@@ -154,6 +168,9 @@ func TestQueriesOfTableAndIndex(t *testing.T) {
 		"an empty filter":     {"north", []repo.QueryOption{repo.Filter(expression.ConditionBuilder{})}, nil, repo.ErrConfig},
 		"a misspelt filter":   {"north", []repo.QueryOption{repo.Filter(expression.Name("costumer").NotEqual(expression.Value("bob")))}, nil, repo.ErrConfig},
 		"a filter by nothing": {"north", []repo.QueryOption{repo.Filter(expression.Name("customer").Equal(expression.Value(func() {})))}, nil, repo.ErrConfig},
+		"as long as may be":   {"north", []repo.QueryOption{anyOf(149, 100)}, []int{1, 2, 3, 4, 5}, nil}, // 149 + 148 and AND, IN
+		"too long a filter":   {"north", []repo.QueryOption{anyOf(150, 100)}, nil, repo.ErrConfig},
+		"too long an IN":      {"north", []repo.QueryOption{anyOf(1, 101)}, nil, repo.ErrConfig},
 		"segments":            {"north", []repo.QueryOption{repo.Segments(2)}, nil, repo.ErrConfig},
 	} {
 		if got, err := numbers(table.Query(t.Context(), c.partition, c.options...)); !errors.Is(err, c.err) || !slices.Equal(got, c.want) {
@@ -209,6 +226,7 @@ func TestScans(t *testing.T) {
 		"narrowed":       {[]repo.QueryOption{repo.SortBetween(1, 2)}, 0, repo.ErrConfig},
 		"no parts":       {[]repo.QueryOption{repo.Segments(0)}, 0, repo.ErrConfig},
 		"no such index":  {[]repo.QueryOption{repo.Index("bySize", "customer"), repo.Segments(3)}, 0, repo.ErrSchema},
+		"too long":       {[]repo.QueryOption{anyOf(150, 100)}, 0, repo.ErrConfig},
 		"misspelt":       {[]repo.QueryOption{repo.Filter(expression.Name("Placed").LessThan(expression.Value(1)))}, 0, repo.ErrConfig},
 	} {
 		got, err := numbers(table.Scan(t.Context(), c.options...))

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/goroutine"
 	"github.com/dynahold/dynahold/internal/redact"
 )
 
@@ -58,6 +59,8 @@ func undecoded(err error, outer reflect.Type) error {
 	var number *strconv.NumError
 	inner := outer
 	switch {
+	case errors.Is(err, goroutine.ErrEnded):
+		return goroutine.ErrEnded
 	case errors.As(err, &mistyped):
 		inner = mistyped.Type
 	case errors.As(err, &unparsed):

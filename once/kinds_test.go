@@ -13,6 +13,8 @@ type (
 	coded struct{ text string }
 	// drops encodes itself, and decodes to nothing.
 	drops struct{ text string }
+	// half encodes itself without a part of it.
+	half struct{ Text, Part string }
 	// oneWay encodes itself, and has no way back.
 	oneWay struct{ Text string }
 	// sealed has no exported fields.
@@ -85,6 +87,15 @@ func (d drops) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
 }
 
 func (d *drops) UnmarshalDynamoDBAttributeValue(types.AttributeValue) error { return nil }
+
+func (h half) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
+	return &types.AttributeValueMemberS{Value: h.Text}, nil
+}
+
+func (h *half) UnmarshalDynamoDBAttributeValue(v types.AttributeValue) error {
+	h.Text = v.(*types.AttributeValueMemberS).Value
+	return nil
+}
 
 func (o oneWay) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
 	return &types.AttributeValueMemberS{Value: o.Text}, nil

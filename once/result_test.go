@@ -93,6 +93,12 @@ func nested(levels int) (v any) {
 	return v
 }
 
+func inItself() []any {
+	v := []any{nil, "more"}
+	v[0] = v
+	return v
+}
+
 func own(v types.AttributeValue) trial { return notKept(raw{v}, repo.ErrSchema) }
 
 func num(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
@@ -111,7 +117,8 @@ var trials = map[string]trial{
 	"31 levels": kept(nested(31)), "38 digits": kept(attributevalue.Number(strings.Repeat("9", 38))), "normal form": kept(cased("UP")), "UnixTime": kept(attributevalue.UnixTime(time.Now().Truncate(time.Second))),
 	"tags": kept(tagged{Number: 1, Part: 0.5, At: pointerTo(time.Now()), Some: pointerTo(0), Text: "x", Named: map[string]*tagged{"a": nil, "b": {Number: 2}}, Listed: []tagged{{}},
 		Any: map[string]any{"a": []any{1.5, "x", []byte("y"), nil, false}}, Runes: []rune("hé"), Bytes: [3]byte{1}, Bools: map[bool]string{true: "x"}, base: base{7}}), "no tagged": kept(tagged{}),
-	"pointers to pointers": kept(pointerTo(pointerTo(7))), "numbers": kept([]float32{0.1, 3e38}),
+	"pointers to pointers": kept(pointerTo(pointerTo(7))), "numbers": kept([]float32{0.1, 3e38}), "seconds in a zone of seconds": kept(seconds{time.Unix(7, 0).In(time.FixedZone("LMT", -17762))}), "blank": kept(struct{ _, N int }{N: 1}),
+	"whole half": kept(&half{Text: "x"}),
 
 	"NaN": notKept(math.NaN(), repo.ErrSchema), "infinite": notKept(math.Inf(1), repo.ErrSchema), "too great": notKept(1e200, repo.ErrSchema), "1e126": notKept(1e126, repo.ErrSchema), "too small": notKept(math.SmallestNonzeroFloat64, repo.ErrSchema), "1e-131": notKept(1e-131, repo.ErrSchema),
 	"deep within": notKept(map[string][]float64{"a": {1, math.NaN()}}, repo.ErrSchema), "39 digits": notKept(attributevalue.Number(strings.Repeat("9", 39)), repo.ErrSchema), "no number": notKept(attributevalue.Number("seven"), repo.ErrSchema),
@@ -121,7 +128,13 @@ var trials = map[string]trial{
 	"false NULL": own(&types.AttributeValueMemberNULL{}), "nil in a list": own(&types.AttributeValueMemberL{Value: []types.AttributeValue{nil}}), "no numeral": own(num("")), "hexadecimal": own(num("0x10")), "spaced": own(num(" 1")),
 	"typed nil": own((*types.AttributeValueMemberS)(nil)), "an int as any": notKept[any](7, repo.ErrSchema), "a struct as any": notKept(map[string]any{"a": receipt{1, "x"}}, repo.ErrSchema),
 	"drops": notKept(drops{"x"}, repo.ErrSchema), "one way": notKept(oneWay{"x"}, repo.ErrSchema), "seconds of a zone": notKept(time.Date(1880, 1, 1, 0, 0, 0, 0, time.FixedZone("LMT", -17762)), repo.ErrSchema), "year 10000": notKept(time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), repo.ErrSchema),
+	"drops a part": notKept(half{"x", "y"}, repo.ErrSchema), "leads to what drops a part": notKept([]*half{{"x", "y"}}, repo.ErrSchema), "NULL as any": notKept[any](raw{&types.AttributeValueMemberNULL{Value: true}}, repo.ErrSchema),
+	"within itself": notKept(inItself(), repo.ErrSchema), "key not a number": notKept(map[float64][]int{math.NaN(): {1}}, repo.ErrSchema),
 
+	"encodes itself, whatever it is": refusedType[interface {
+		attributevalue.Marshaler
+		attributevalue.Unmarshaler
+	}](),
 	"sealed": refusedType[sealed](), "pointer to sealed": refusedType[*sealed](), "slice of sealed": refusedType[[]sealed](), "map of sealed": refusedType[map[string]sealed](), "helper": refusedType[helper](), "embedded pointer": refusedType[embedsIt](),
 	"error": refusedType[error](), "with an error": refusedType[struct{ Err error }](), "chan": refusedType[chan int](), "func": refusedType[struct{ F func() }](), "complex": refusedType[complex128](), "uintptr": refusedType[uintptr](), "unsafe": refusedType[unsafe.Pointer](),
 	"keys by struct": refusedType[map[base]int](), "two of a name": refusedType[shadowed](), "embedded time": refusedType[stamped](), "set unasked": refusedType[[][]byte](), "same attribute": refusedType[struct {

@@ -48,7 +48,7 @@ func (c *coding) parts(v reflect.Value) iter.Seq[reflect.Value] {
 				}
 			}
 		case reflect.Struct:
-			if c.codesItself(v.Type()) || isTime(v.Type()) {
+			if c.codesItself(v.Type()) {
 				return
 			}
 			for i := range v.NumField() {
@@ -71,12 +71,12 @@ func (c *coding) encodes(f reflect.StructField) bool {
 // that are left out, and the types of what interfaces have. Nil is like empty; times and
 // what encodes itself are compared by their encodings, but must not have become zero.
 func (c *coding) differ(a, b reflect.Value, at string) string {
-	switch opaque := c.codesItself(a.Type()) || isTime(a.Type()); {
+	switch opaque := c.codesItself(a.Type()); {
 	case empty(a) && empty(b):
 		return ""
 	case opaque && !a.IsZero() && b.IsZero(), moved(a, b):
 		return place(at)
-	case opaque && (isTime(a.Type()) || a.Kind() != reflect.Struct):
+	case opaque && a.Kind() != reflect.Struct:
 		return ""
 	}
 	switch a.Kind() {

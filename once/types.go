@@ -173,15 +173,14 @@ func isSet(options []string) bool {
 
 func isTime(t reflect.Type) bool { return t.Kind() == reflect.Struct && t.ConvertibleTo(timeType) }
 
-// codesItself reports whether values of a type encode and decode themselves.
+// codesItself reports whether values of a type encode and decode themselves. A pointer does
+// not, nor an interface: what it leads to may.
 func (c *coding) codesItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
-	both := func(write, read reflect.Type) bool {
-		return (p.Implements(write) || t.Implements(write)) && (p.Implements(read) || t.Implements(read))
-	}
-	return t.Kind() != reflect.Interface && (both(reflect.TypeFor[attributevalue.Marshaler](), reflect.TypeFor[attributevalue.Unmarshaler]()) ||
+	both := func(write, read reflect.Type) bool { return p.Implements(write) && p.Implements(read) }
+	return both(reflect.TypeFor[attributevalue.Marshaler](), reflect.TypeFor[attributevalue.Unmarshaler]()) ||
 		c.options.UseEncodingMarshalers && (both(reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[encoding.TextUnmarshaler]()) ||
-			both(reflect.TypeFor[encoding.BinaryMarshaler](), reflect.TypeFor[encoding.BinaryUnmarshaler]())))
+			both(reflect.TypeFor[encoding.BinaryMarshaler](), reflect.TypeFor[encoding.BinaryUnmarshaler]()))
 }
 
 // codesKey reports whether values of a type can be keys of a map that is kept.

@@ -10,6 +10,7 @@ import (
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/txn"
 )
 
 // wide has many attributes, each of which counts in an update.
@@ -37,13 +38,21 @@ func TestUpdatesOfManyAttributesNearTheGreatestSize(t *testing.T) {
 	for least+1 < most {
 		text := (least + most) / 2
 		b.Count.Reset()
-		_, err := versions.Create(t.Context(), wide{ID: "w", Text: strings.Repeat("x", text)})
+		w := wide{ID: "w", Text: strings.Repeat("x", text)}
+		_, err := versions.Create(t.Context(), w)
 		switch {
 		case errors.Is(err, repo.ErrTooLarge):
 			most = text
+			w.Version = 1
+			_, saved := versions.Save(t.Context(), w)
+			rig.Is(t, saved, repo.ErrTooLarge)
 			if n := b.Count.Total(); n != 0 {
 				t.Fatalf("text of %d: %d requests for what is too large: %v", text, n, err)
 			}
+			rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+				_, err := versions.In(tx).Save(ctx, w)
+				return err
+			}), repo.ErrTooLarge)
 			continue
 		case err != nil:
 			t.Fatalf("text of %d: %v", text, err)

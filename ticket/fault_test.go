@@ -149,6 +149,7 @@ func TestContextEndsWhileTheRequestToJoinHasNoAnswer(t *testing.T) {
 			cancel()
 			rig.Is(t, <-got, context.Canceled)
 			wantEmpty(t, b, "door")
+			rig.Equal(t, q.Groups(), 0, "groups are left of nobody")
 			// The same while the queue is closed.
 			b.first("if_not_exists", kind)
 			go func() {
@@ -159,6 +160,7 @@ func TestContextEndsWhileTheRequestToJoinHasNoAnswer(t *testing.T) {
 			rig.Is(t, q.Close(t.Context()))
 			rig.Is(t, <-got, ticket.ErrClosed)
 			wantEmpty(t, b, "door")
+			rig.Equal(t, q.Groups(), 0, "groups are left of nobody")
 		})
 	}
 }

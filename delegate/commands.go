@@ -59,10 +59,13 @@ func NewMailTable(client repo.Client, name string, cfg repo.TableConfig) (*repo.
 // New checks the settings; T must have a field tagged repo:"version". It sends and starts
 // nothing.
 func New[T any](items Source[T], cfg Config) (*Commands[T], error) {
-	if items == nil || items.Table() == nil {
+	if v := reflect.ValueOf(items); items == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, fmt.Errorf("%w: there is no repository of the items", repo.ErrConfig)
 	}
 	table := items.Table()
+	if err := typed.CheckMade(table); err != nil {
+		return nil, err
+	}
 	e, err := newEngine(typed.TableOf(table), table.KeyTable, cfg)
 	if err != nil {
 		return nil, err
@@ -179,8 +182,8 @@ type Call[A, R any] struct {
 // JSON. ErrConfig: the name is no text, longer than 255 bytes, or taken. ErrSchema: a type has
 // what JSON would leave out.
 func Command[T, A, R any](c *Commands[T], name string, run func(ctx context.Context, item *T, args A) (R, error)) (*Call[A, R], error) {
-	if c == nil || run == nil || name == "" || len(name) > 255 || !travels(name) {
-		return nil, fmt.Errorf("%w: a command needs a name, a text of at most 255 bytes, and what it does", repo.ErrConfig)
+	if c == nil || c.e == nil || run == nil || name == "" || len(name) > 255 || !travels(name) {
+		return nil, fmt.Errorf("%w: a command needs Commands from New, a name, a text of at most 255 bytes, and what it does", repo.ErrConfig)
 	}
 	if err := errors.Join(jsontype.Check(reflect.TypeFor[A]()), jsontype.Check(reflect.TypeFor[R]())); err != nil {
 		return nil, fmt.Errorf("%w: command %q: %w", repo.ErrSchema, name, err)

@@ -186,6 +186,13 @@ func TestWhatIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	b.Count.Reset()
 	_, err := delegate.Command(p.all, "take/v1", takeFrom)
 	rig.Is(t, err, repo.ErrConfig)
+	_, err = delegate.Command(&delegate.Commands[product]{}, "take/v1", takeFrom)
+	rig.Is(t, err, repo.ErrConfig)
+	var none *optimistic.Repository[product]
+	for _, items := range []delegate.Source[product]{nil, none, &optimistic.Repository[product]{}} {
+		_, err = delegate.New(items, delegate.Config{})
+		rig.Is(t, err, repo.ErrConfig)
+	}
 	for _, name := range []string{"", "\xff", "a\x00"} {
 		_, err = delegate.Command(p.all, name, takeFrom)
 		rig.Is(t, err, repo.ErrConfig)

@@ -2,7 +2,6 @@ package lockedread
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/telemetry"
@@ -15,8 +14,8 @@ type Locker[T any] struct{ l *locker }
 
 // New checks the settings. It sends and starts nothing.
 func New[T any](table *repo.Table[T], cfg Config) (*Locker[T], error) {
-	if table == nil {
-		return nil, fmt.Errorf("%w: the table is nil: make one with repo.NewTable", repo.ErrConfig)
+	if err := typed.CheckMade(table); err != nil {
+		return nil, err
 	}
 	taking, err := cfg.taking()
 	if err != nil {

@@ -282,12 +282,14 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%s: %v, want ErrConfig", name, err)
 		}
 	}
-	_, err := nolock.New[order](nil, nolock.Config{})
-	rig.Is(t, err, repo.ErrConfig)
+	for _, none := range []*repo.Table[order]{nil, {}} {
+		_, err := nolock.New(none, nolock.Config{})
+		rig.Is(t, err, repo.ErrConfig)
+	}
 	type plain struct {
 		ID string `repo:"pk"`
 	}
 	other := rig.Must(repo.NewTable[plain](dynamodb.New(dynamodb.Options{Region: "x"}), "table", repo.TableConfig{}))(t)
-	_, err = nolock.New(other, nolock.Config{})
+	_, err := nolock.New(other, nolock.Config{})
 	rig.Is(t, err, repo.ErrSchema)
 }

@@ -441,7 +441,7 @@ func TestBadInput(t *testing.T) {
 	}
 	_, err := once.Do[int](t.Context(), s.Store, "id", nil)
 	rig.Is(t, err, repo.ErrConfig)
-	for _, none := range []*once.Store{nil, {}} {
+	for _, none := range []*once.Store{nil, {}, (*once.Store)(nil).WithFingerprint([]byte("x"))} {
 		_, err := once.Do(t.Context(), none, "id", never(t))
 		rig.Is(t, err, repo.ErrConfig)
 	}

@@ -19,6 +19,9 @@ import (
 //
 //	receipt, err := once.Do(ctx, payments.WithFingerprint(body), customer+"/"+key, charge)
 func (s *Store) WithFingerprint(fingerprint []byte) *Store {
+	if s == nil {
+		return nil // which the call refuses
+	}
 	of := *s
 	of.request = append([]byte{}, fingerprint...)
 	return &of

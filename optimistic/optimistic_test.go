@@ -218,13 +218,15 @@ func TestSettings(t *testing.T) {
 	if _, err := optimistic.New(table, optimistic.Config{Wait: repo.Wait{Max: time.Millisecond}}); err != nil {
 		t.Error(err)
 	}
-	_, err := optimistic.New[customer](nil, optimistic.Config{})
-	rig.Is(t, err, repo.ErrConfig)
+	for _, none := range []*repo.Table[customer]{nil, {}} {
+		_, err := optimistic.New(none, optimistic.Config{})
+		rig.Is(t, err, repo.ErrConfig)
+	}
 	type plain struct {
 		ID string `repo:"pk"`
 	}
 	other := rig.Must(repo.NewTable[plain](dynamodb.New(dynamodb.Options{Region: "x"}), "table", repo.TableConfig{}))(t)
-	_, err = optimistic.New(other, optimistic.Config{})
+	_, err := optimistic.New(other, optimistic.Config{})
 	rig.Is(t, err, repo.ErrSchema)
 }
 

@@ -76,8 +76,8 @@ var _ repo.Repository[struct{}] = (*Repository[struct{}])(nil)
 // New checks the settings; T must have a field tagged repo:"version". It sends
 // and starts nothing.
 func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
-	if table == nil {
-		return nil, fmt.Errorf("%w: the table is nil: make one with repo.NewTable", repo.ErrConfig)
+	if err := typed.CheckMade(table); err != nil {
+		return nil, err
 	}
 	inner := typed.TableOf(table)
 	if inner.Core.Version == "" {

@@ -121,6 +121,8 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%s: %v, want ErrConfig", name, err)
 		}
 	}
-	_, err := pessimistic.New[stock](nil, pessimistic.Config{})
-	rig.Is(t, err, repo.ErrConfig)
+	for _, none := range []*repo.Table[stock]{nil, {}} {
+		_, err := pessimistic.New(none, pessimistic.Config{})
+		rig.Is(t, err, repo.ErrConfig)
+	}
 }

@@ -14,6 +14,9 @@ var _ repo.Held = (*Permit)(nil)
 // RequireIn lets a transaction be applied only if nobody has taken the permit for
 // dead: see Require of txn.Tx.
 func (h *Permit) RequireIn(tx repo.Tx) error {
+	if h.s == nil {
+		return hold.ErrUnmade
+	}
 	row := resources.Key(h.name)
 	return hold.Require(tx, hold.Held{
 		Table: h.s.table.Core,

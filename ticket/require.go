@@ -14,6 +14,9 @@ var _ repo.Held = (*Turn)(nil)
 // see Require of txn.Tx.
 func (t *Turn) RequireIn(tx repo.Tx) error {
 	k := t.t
+	if k == nil {
+		return hold.ErrUnmade
+	}
 	name, number := attrTicket+k.id, ddb.Integer(k.number)
 	return hold.Require(tx, hold.Held{
 		Table: k.q.core,

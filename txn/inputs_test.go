@@ -183,6 +183,14 @@ func TestAttempts(t *testing.T) {
 	has(t, s, x, 10)
 }
 
+// An operation that is from nowhere is refused, and not run without an id.
+func TestAnOperationThatIsNotFromOnce(t *testing.T) {
+	for _, none := range []*txn.Operation{nil, {}, (&txn.Operation{}).WithFingerprint([]byte("x"))} {
+		rig.Is(t, none.Run(t.Context(), func(context.Context, *txn.Tx) error { return nil }), repo.ErrConfig)
+		rig.Equal(t, none.Repeated(), false, "repeated")
+	}
+}
+
 // Of an error that comes from what was never there at one moment nothing is heard.
 func TestErrorsOfOneMoment(t *testing.T) {
 	w := newWorld(t)

@@ -110,19 +110,27 @@ func (c Config) Once(id string) *Operation { return &Operation{c, transaction.Ne
 // an item remembers the id with another one, Run fails with repo.ErrMismatch. See Once of
 // package optimistic.
 func (o *Operation) WithFingerprint(fingerprint []byte) *Operation {
+	if !o.made() {
+		return o
+	}
 	return &Operation{o.cfg, o.inner.WithFingerprint(fingerprint)}
 }
 
 // Run is the function [Run] under the id. If the transaction was applied under it
 // before, nothing is written, and the error is nil whatever fn returns.
 func (o *Operation) Run(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
+	if !o.made() {
+		return fmt.Errorf("%w: the operation is nil, or not from Once", repo.ErrConfig)
+	}
 	return o.cfg.with(fn, func(c transaction.Config, fn func(context.Context, *transaction.Tx) error) error {
 		return o.inner.Run(ctx, c, fn)
 	})
 }
 
 // Repeated reports whether the Run that ended last has found its id.
-func (o *Operation) Repeated() bool { return o.inner.Repeated() }
+func (o *Operation) Repeated() bool { return o.made() && o.inner.Repeated() }
+
+func (o *Operation) made() bool { return o != nil && o.inner != nil }
 
 // Prefetch reads items that the closure will touch: with one TransactGetItems, so
 // that they are of one moment. Items of a pessimistic repository are locked

@@ -51,5 +51,8 @@ func Require(tx repo.Tx, h Held) error {
 	return ErrNone
 }
 
+// ErrUnmade is the error of a handle that comes from nowhere.
+var ErrUnmade = fmt.Errorf("%w: what is to be held is not from its package", repo.ErrConfig)
+
 // ErrNone is the error where no transaction is under way.
 var ErrNone = fmt.Errorf("%w: the transaction is nil, or not from txn.Run", repo.ErrConfig)

@@ -99,6 +99,9 @@ func (p *Part) InDoubt(deletes bool, trace Trace) {
 // Require demands of a transaction that the lock, which is all of its row, is still
 // held.
 func (h *Lock) Require(tx repo.Tx) error {
+	if h == nil {
+		return hold.ErrUnmade
+	}
 	return hold.Require(tx, hold.Held{
 		Table: h.locker.Core.Table,
 		Key:   h.key,

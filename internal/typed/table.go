@@ -2,6 +2,7 @@ package typed
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -53,6 +54,14 @@ type items interface {
 	Altered(was, is any) string
 	// Value is what the item points to.
 	Value(item any) any
+}
+
+// CheckMade refuses a table that nobody has made.
+func CheckMade[T any](table *repo.Table[T]) error {
+	if table == nil || table.KeyTable == nil {
+		return fmt.Errorf("%w: the table is nil, or not from repo.NewTable", repo.ErrConfig)
+	}
+	return nil
 }
 
 // TableOf opens a table of users, once for each strategy that works on it.

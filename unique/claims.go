@@ -2,6 +2,7 @@ package unique
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -69,7 +70,8 @@ func (c *Claims) List(ctx context.Context) iter.Seq2[Claim, error] {
 }
 
 // Check tells what is wrong, and writes nothing. It scans the table, and reads the claim of
-// each item that must have one, and the item of each claim.
+// each item that must have one, and the item of each claim. It goes on behind a row that is
+// no claim (ErrSchema), and what others write too often (ErrConflict); other errors end it.
 func (c *Claims) Check(ctx context.Context) iter.Seq2[Finding, error] { return c.walk(ctx, false) }
 
 // Repair is Check, and claims what items have without a claim, and deletes the claims that
@@ -107,11 +109,17 @@ func (c *Claims) walk(ctx context.Context, mend bool) iter.Seq2[Finding, error] 
 					return
 				}
 			}
-			if err != nil && !yield(Finding{}, err) {
+			if err != nil && (!yield(Finding{}, err) || !ofOne(err)) {
 				return
 			}
 		}
 	}
+}
+
+// ofOne reports whether an error is about one row, behind which a walk goes on: what fails
+// otherwise, fails for all the others too, at a request each.
+func ofOne(err error) bool {
+	return errors.Is(err, repo.ErrSchema) || errors.Is(err, repo.ErrConflict) || errors.Is(err, repo.ErrOutcomeUnknown)
 }
 
 // has reports whether an item is one of the table's type: it has the type, and a key with

@@ -2,6 +2,7 @@ package unique_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"iter"
 	"slices"
@@ -168,6 +169,39 @@ func TestClaimsAreRepairedBesideWriters(t *testing.T) {
 	told(t, unique.In(first.table.KeyTable).Repair(t.Context()))
 	same(t, "after all", told(t, unique.In(first.table.KeyTable).Check(t.Context())))
 	audit(t, r)
+}
+
+// What fails for one row fails for all: a walk ends with it, and does not ask and tell for each.
+func TestAWalkEndsWithWhatFails(t *testing.T) {
+	s := open(t, rig.New(t), "optimistic", lease)
+	rig.Is(t, s.table.EnsureTable(t.Context()))
+	emails := map[string]string{}
+	for i := range 20 {
+		emails[fmt.Sprint(i)] = fmt.Sprint(i)
+	}
+	put(t, s.Table, emails)
+	c := unique.In(s.table.KeyTable)
+	gone, leave := context.WithCancel(t.Context())
+	defer leave()
+	n := map[bool]int{} // found, and failed
+	for _, err := range c.Repair(gone) {
+		n[err == nil]++
+		leave()
+	}
+	if n[true] != 1 || n[false] != 1 {
+		t.Errorf("who leaves behind the first is told %v", n)
+	}
+	s.Faults(func(operation string, _ int, _ []byte) fault.Kind {
+		if operation == "TransactGetItems" {
+			return fault.Throttle
+		}
+		return fault.None
+	})
+	for f, err := range c.Check(t.Context()) {
+		if n[false]++; err == nil || n[false] > 2 {
+			t.Fatalf("throttled: %+v, %v", f, err)
+		}
+	}
 }
 
 // A mend without an answer is unknown, and can be made again.

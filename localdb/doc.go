@@ -54,6 +54,7 @@
 // # Not guaranteed
 //
 // It is no production storage, and no local engine throttles, serves stale reads, reports
-// transaction conflicts, or deletes expired items. With an endpoint given by the
-// environment tables outlive Close: choose unique names.
+// transaction conflicts, or deletes expired items. The embedded one takes keys of indexes above
+// 2 KB, and a REMOVE within what is not there; behind the end of a list it sets nulls. With an
+// endpoint given by the environment tables outlive Close: choose unique names.
 package localdb

@@ -150,11 +150,12 @@ func (t *mapping) newQuery(partition any, options []QueryOption) (*query, error)
 	if err != nil {
 		return nil, err
 	}
-	cond, sorts := expression.Key(pk.name).Equal(expression.Value(of)), narrowing{}
-	if plan.narrow != nil || sk.role.prefix != "" {
-		if sorts, err = t.narrowed(plan, sk); err != nil {
-			return nil, err
-		}
+	sorts, err := t.narrowed(plan, sk)
+	if err != nil {
+		return nil, err
+	}
+	cond := expression.Key(pk.name).Equal(expression.Value(of))
+	if sorts.from != nil {
 		cond = cond.And(sorts.cond)
 	}
 	builder := expression.NewBuilder().WithKeyCondition(cond)

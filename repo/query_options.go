@@ -172,16 +172,19 @@ func SortBetween(lo, hi any) QueryOption {
 }
 
 // narrowing is which sort keys a query reads: as its request says it, and the first and the
-// last that its answer may show.
+// last that its answer may show. The zero value is all.
 type narrowing struct {
 	cond     expression.KeyConditionBuilder
 	from, to types.AttributeValue
 }
 
 // beginning narrows to texts that begin with a prefix, behind that of their type. No text
-// that DynamoDB keeps has the byte 0xff.
+// that DynamoDB keeps has the byte 0xff. All begin with an empty one, which it takes in no
+// condition of a key.
 func beginning(sk field, prefix string) narrowing {
-	prefix = sk.role.prefix + prefix
+	if prefix = sk.role.prefix + prefix; prefix == "" {
+		return narrowing{}
+	}
 	return narrowing{expression.Key(sk.name).BeginsWith(prefix), ddb.Text(prefix), ddb.Text(prefix + "\xff")}
 }
 

@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -12,7 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -80,6 +83,47 @@ func TestOptionsOfReadsAreChecked(t *testing.T) {
 		if _, _, err = table.Page(t.Context(), "north", "", none); !errors.Is(err, repo.ErrConfig) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+type note struct {
+	Shop  string `dynamodbav:"shop" repo:"pk"`
+	Title string `dynamodbav:"title" repo:"sk"`
+}
+
+// spelt is a client that sees whether a query has a text that DynamoDB takes in no condition of
+// a key, and engines do.
+type spelt struct {
+	repo.Client
+	empty bool
+}
+
+func (s *spelt) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	for _, v := range in.ExpressionAttributeValues {
+		text, is := v.(*types.AttributeValueMemberS)
+		s.empty = s.empty || is && text.Value == ""
+	}
+	return s.Client.Query(ctx, in, o...)
+}
+
+// Every text begins with nothing.
+func TestAnEmptyPrefixIsAll(t *testing.T) {
+	t.Parallel()
+	f := fixture.Empty(t)
+	client := &spelt{Client: f.Client}
+	notes := rig.Must(repo.NewTable[note](client, f.Table, repo.TableConfig{}))(t)
+	rig.Is(t, notes.EnsureTable(t.Context()))
+	locked := rig.Must(pessimistic.New(notes, pessimistic.Config{}))(t)
+	for _, title := range []string{"a", "b"} {
+		rig.Must(locked.Create(t.Context(), note{"north", title}))(t)
+	}
+	n := 0
+	for _, err := range notes.Query(t.Context(), "north", repo.SortPrefix("")) {
+		rig.Is(t, err)
+		n++
+	}
+	if n != 2 || client.empty {
+		t.Errorf("%d notes, and an empty text was sent: %v", n, client.empty)
 	}
 }
 

@@ -81,3 +81,37 @@ func TestATransactionInDoubtEndsWithItsContext(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// Where nothing answers from some request on, a call ends as soon behind its context as
+// docs/protocol.md and the advice for functions with a time-out say.
+func TestACallEndsSoonBehindItsContext(t *testing.T) {
+	const left = time.Second
+	for name, within := range map[string]time.Duration{"optimistic": 3 * time.Second, "nolock": 3 * time.Second, "pessimistic": 8 * time.Second, "mixed": 8 * time.Second} {
+		for answers := range int32(5) {
+			b := newWorld(t)
+			rig.InVirtualTime(t, 8, func(t *testing.T, network fault.Doer) {
+				sent, wire := atomic.Int32{}, &rig.Mortal{Next: network}
+				w := openWorld(t, &rig.Rig{Table: b.Table, Client: rig.Client(rig.Over(wire))}, false)
+				for strategy, s := range w.stores {
+					rig.Is(t, s.create(t.Context(), w.id(strategy), 10))
+				}
+				wire.Lost = func(string, string) (before, after bool) { return sent.Add(1) > answers, false }
+				ctx, cancel := context.WithTimeout(t.Context(), left)
+				defer cancel()
+				began := time.Now()
+				call := func() error { return w.stores[name].add(ctx, w.id(name), 1) }
+				if name == "mixed" {
+					call = func() error {
+						return txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
+							return errors.Join(w.stores["optimistic"].in(tx).add(ctx, w.id("optimistic"), 1), w.stores["pessimistic"].in(tx).add(ctx, w.id("pessimistic"), 1))
+						})
+					}
+				}
+				if err, took := call(), time.Since(began)-left; took > within {
+					t.Errorf("%s, %d answers: it ended %v behind its context: %v", name, answers, took, err)
+				}
+				synctest.Wait()
+			})
+		}
+	}
+}

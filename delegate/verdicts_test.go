@@ -1,12 +1,14 @@
 package delegate_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -159,6 +161,45 @@ func TestAClientThatEndsItsGoroutine(t *testing.T) {
 		all.Wait()
 	}
 	seen.check(t, rig.Must(first.items.Get(t.Context(), key))(t).Ops)
+}
+
+// Whose context ends while another process has its command is told what became of it there.
+func TestACallerLeavesWhileAnotherHasItsCommand(t *testing.T) {
+	b, first := withList(t)
+	over, stop := context.WithCancel(t.Context())
+	var leads sync.WaitGroup
+	leads.Go(func() {
+		for over.Err() == nil {
+			rig.Must(first.add.Do(t.Context(), key, "first-"))(t)
+		}
+	})
+	defer leads.Wait()
+	defer stop()
+	peer, op := b.Peer(), ""
+	ctx, leave := context.WithCancel(t.Context())
+	var posted, looked atomic.Bool
+	peer.Faults(func(_ string, _ int, body []byte) fault.Kind {
+		switch {
+		case bytes.Contains(body, []byte("mailItem")):
+			posted.Store(true)
+			return fault.None
+		case !posted.Load() || ctx.Err() != nil:
+			return fault.None
+		case !looked.Swap(true):
+			rig.Await(t, "another has carried it out", func() bool {
+				return slices.Contains(rig.Must(first.items.Get(t.Context(), key))(t).Ops, op)
+			})
+			leave()
+		}
+		return fault.DropRequest
+	})
+	for n := 0; !looked.Load(); n++ { // until it does not lead itself
+		op = fmt.Sprint("sender", n, "-")
+		sender := start(t, peer.Client, b.Table)
+		_, err := sender.add.Do(ctx, key, op)
+		rig.Is(t, err)
+		rig.Is(t, sender.all.Close(t.Context()))
+	}
 }
 
 // A command that has called something else, and returns the error of that, has refused: that

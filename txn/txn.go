@@ -99,8 +99,9 @@ type Operation struct {
 }
 
 // Once is a transaction under the id of an operation, such as that of a message: it is
-// applied once, however often it is run, if it writes an item. See "Under an id" in the
-// package documentation.
+// applied once, however often it is run, if it writes an item. Its ids are apart from those of
+// a repository's Once: what came under one comes again under the other. See "Under an id" in
+// the package documentation.
 func Once(id string) *Operation { return Config{}.Once(id) }
 
 // Once is the function Once with settings.

@@ -3,12 +3,17 @@ package pessimistic_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/txn"
 )
 
 type stock struct {
@@ -53,6 +58,74 @@ func TestPanicReleasesTheLockAndGoesOn(t *testing.T) {
 		_, _ = r.Update(t.Context(), key, func(_ context.Context, s *stock) error { s.Count = 0; panic("boom") })
 	}()
 	wantFree(t, table, 10)
+}
+
+// A client that panics in a commit, or ends its goroutine, harms nobody who waits for the lock in
+// its process: the next one was told that it had the lock, which it had not, where the commit had
+// passed it on.
+func TestACommitByAClientThatPanics(t *testing.T) {
+	for name, c := range map[string]struct {
+		delivered, transaction bool
+		end                    func()
+	}{
+		"panic before": {false, false, func() { panic("the client") }}, "panic behind it": {true, false, func() { panic("the client") }},
+		"end before": {false, false, runtime.Goexit}, "end behind it": {true, false, runtime.Goexit},
+		"panic behind a transaction": {true, true, func() { panic("the client") }}, "panic before a transaction": {false, true, func() { panic("the client") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, table := open(t, pessimistic.Config{})
+			rig.InVirtualTime(t, 8, func(t *testing.T, network fault.Doer) {
+				copies := fault.NewCopier(&rig.Mortal{Next: network, Latency: time.Millisecond})
+				own := rig.Must(repo.NewTable[stock](rig.Client(rig.Over(copies)), table.Name(), repo.TableConfig{}))(t)
+				r := rig.Must(pessimistic.New(own, pessimistic.Config{}))(t)
+				first := true
+				copies.On(func(one *fault.Copy) (*http.Response, error) {
+					if first && (strings.Contains(string(one.Body), ":v8") || one.Op == "TransactWriteItems") {
+						if first = false; c.delivered {
+							rig.Must(one.Deliver())(t)
+						}
+						c.end()
+					}
+					return nil, nil
+				})
+				began := time.Now()
+				ended := make(chan struct{})
+				next := make(chan error, 1)
+				go func() {
+					defer close(ended)
+					defer func() { _ = recover() }()
+					change := func(_ context.Context, s *stock) error {
+						go func() {
+							_, err := r.Update(context.Background(), key, func(_ context.Context, s *stock) error { s.Count++; return nil })
+							next <- err
+						}()
+						time.Sleep(time.Second)
+						s.Count++
+						return nil
+					}
+					if !c.transaction {
+						_, _ = r.Update(context.Background(), key, change)
+						return
+					}
+					_ = txn.Run(context.Background(), func(ctx context.Context, tx *txn.Tx) error {
+						_, err := r.In(tx).Update(ctx, key, change)
+						rig.Must(r.In(tx).Create(ctx, stock{ID: "pear"}))(t)
+						return err
+					})
+				}()
+				<-ended
+				rig.Is(t, <-next)
+				if took := time.Since(began); took > 40*time.Second || first {
+					t.Errorf("after %v; the client has panicked: %v", took, !first)
+				}
+			})
+			want := 11
+			if c.delivered {
+				want = 12
+			}
+			rig.Equal(t, rig.Must(table.Get(t.Context(), key))(t).Count, want, "%s", name)
+		})
+	}
 }
 
 func TestChangeThatOutlivesItsLease(t *testing.T) {

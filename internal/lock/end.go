@@ -83,6 +83,12 @@ func (h *Lock) End(ctx context.Context, how End) (next *Lock, err error) {
 	opt.Hedge = h.locker.hedge(h.learned(how))
 	repetition := ddb.Repetition{Pause: ddb.Backoff{Min: h.locker.Wait.Min, Max: h.locker.Wait.Max}, Clean: !h.inDoubt, Late: h.Expired}
 	var res ddb.Result
+	answered := false
+	defer func() {
+		if !answered { // the client has panicked: nobody knows
+			e.leaveUndecided(ddb.Result{})
+		}
+	}()
 	for again := true; again; {
 		if e.remove != nil {
 			res = core.Delete(ctx, e.remove, opt)
@@ -92,6 +98,7 @@ func (h *Lock) End(ctx context.Context, how End) (next *Lock, err error) {
 		opt.Hedge = ddb.Hedge{} // the network is slow, rather than one request
 		again = e.refusedByQueue(&res) || e.sendsAgain(ctx, &repetition, &res)
 	}
+	answered = true
 	if err := e.judge(res); err != nil {
 		return nil, err
 	}
@@ -170,6 +177,8 @@ func (e *ending) judge(res ddb.Result) error {
 		if err := e.refusal(res); err != nil {
 			return err
 		}
+		// Else it is gone again, or an earlier end was applied that has left another one.
+		e.KeepLocal = e.KeepLocal && e.next.standsIn(res.Image)
 	}
 	h.Finish(repo.ErrReleased)
 	return nil

@@ -118,14 +118,24 @@ func (c *check[T]) failingChanges() {
 	c.goesOn(key)
 }
 
+// noChange checks a call whose change is nil: who wraps changes may call it.
+func (c *check[T]) noChange(call string, key repo.Key, by func(context.Context, repo.Key, func(context.Context, *T) error) (T, error)) {
+	c.Helper()
+	defer func() {
+		if p := recover(); p != nil {
+			c.Errorf("%s with a nil change panicked (%v): hand nil on, or return repo.ErrConfig", call, p)
+		}
+	}()
+	_, err := by(c.soon(), key, nil)
+	c.is(call+" with a nil change", err, repo.ErrConfig)
+}
+
 // badInput checks what can never work.
 func (c *check[T]) badInput() {
 	_, key := c.stored()
-	_, err := c.plain.Update(c.soon(), key, nil)
-	c.is("Update with a nil change", err, repo.ErrConfig)
-	_, err = c.plain.Upsert(c.soon(), key, nil)
-	c.is("Upsert with a nil change", err, repo.ErrConfig)
-	_, err = c.plain.Get(c.soon(), repo.Key{})
+	c.noChange("Update", key, c.plain.Update)
+	c.noChange("Upsert", key, c.plain.Upsert)
+	_, err := c.plain.Get(c.soon(), repo.Key{})
 	c.is("Get without a key", err, repo.ErrKey)
 	_, err = c.plain.Update(c.soon(), repo.Key{}, c.add)
 	c.is("Update without a key", err, repo.ErrKey)

@@ -115,6 +115,7 @@ var faulty = map[string]struct {
 	"takes another's for its own":     {func(w wrapper) repo.Repository[account] { return yields{w} }, "a change in the middle of another"},
 	"keeps what Upsert is to remove":  {func(w wrapper) repo.Repository[account] { return keepsBoth{w} }, "items come and go"},
 	"makes what failed":               {func(w wrapper) repo.Repository[account] { return makesWhatFailed{w} }, "a change that fails writes nothing"},
+	"calls a change that is none":     {func(w wrapper) repo.Repository[account] { return wraps{w} }, "bad input is refused"},
 	"reads for nobody":                {func(w wrapper) repo.Repository[account] { return detachedReads{w} }, "a context that has ended"},
 }
 
@@ -467,6 +468,13 @@ func (w recovers) Update(ctx context.Context, key repo.Key, do change) (_ accoun
 		}
 	}()
 	return w.Repository.Update(ctx, key, do)
+}
+
+// wraps checks what every change leaves.
+type wraps struct{ wrapper }
+
+func (w wraps) Update(ctx context.Context, key repo.Key, do change) (account, error) {
+	return w.Repository.Update(ctx, key, func(ctx context.Context, a *account) error { return do(ctx, a) })
 }
 
 type unchecked struct{ wrapper }

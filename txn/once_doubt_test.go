@@ -73,6 +73,32 @@ func TestOnceIsEvidence(t *testing.T) {
 	has(t, w.stores["nolock"], x, 7)
 }
 
+// The same where no answer comes any more, and others have covered the commit on all its items.
+func TestOnceIsEvidenceWithoutAnAnswer(t *testing.T) {
+	w, a, b, x, y := twoOf(t, "optimistic", "optimistic")
+	var n atomic.Int64
+	w.Faults(func(op string, _ int, _ []byte) fault.Kind {
+		if op != "TransactWriteItems" {
+			return fault.None
+		}
+		switch n.Add(1) {
+		case 1:
+			return fault.LoseResponse
+		case 2:
+			for range 9 {
+				s := openWorld(t, w.Peer(), false).stores["optimistic"]
+				rig.Is(t, s.add(t.Context(), x, 1))
+				rig.Is(t, s.add(t.Context(), y, 1))
+			}
+		}
+		return fault.DropRequest
+	})
+	rig.Is(t, moveOnce(t.Context(), txn.Once("m"), a, b, x, y))
+	w.Faults(nil)
+	has(t, a, x, 7+9)
+	has(t, b, y, 13+9)
+}
+
 // Runs of one id at the same time: one of them is applied.
 func TestOnceSideBySide(t *testing.T) {
 	for _, pair := range [][2]string{{"optimistic", "nolock"}, {"pessimistic", "optimistic"}, {"fair", "pessimistic, versions"}} {

@@ -173,12 +173,12 @@ func (r *engine) versioned(ctx context.Context, operation string, item any, raw 
 func (r *engine) judge(turn *unlocked.Call, id protocol.WriteID, image, raw ddb.Item, given int64, base []byte) (done bool, err error) {
 	core := turn.Core
 	stored, gone := typed.Version(core, image), core.Absent(image)
-	switch verdict, final := turn.Doubt.Save(id, core.Ring(image), gone, stored, given); {
+	switch verdict, _ := turn.Doubt.Save(id, core.Ring(image), gone, stored, given); {
 	case verdict == protocol.Committed:
 		return true, nil
-	case final && verdict == protocol.Undecided && gone:
+	case verdict == protocol.Undecided && gone:
 		return true, turn.Undecided(unlocked.FoundNothing)
-	case final && verdict == protocol.Undecided: // applied and overwritten, or too old from the start
+	case verdict == protocol.Undecided: // applied and overwritten, or too old from the start
 		return true, turn.Undecided(unlocked.FoundOthers)
 	}
 	if err := turn.CheckShape(image); err != nil {

@@ -77,3 +77,23 @@ func TestAnErrorKeptFromARunThatBeganAnew(t *testing.T) {
 		t.Errorf("%d runs, %v, where %v was kept", runs, err, kept)
 	}
 }
+
+// A change that fails is none, of an item that is made as well, whatever the closure does then.
+func TestAChangeThatFailsIsNone(t *testing.T) {
+	w := newWorld(t)
+	s, x, y := w.stores["optimistic"], w.id("x"), w.id("y")
+	rig.Is(t, s.create(t.Context(), x, 10))
+	errFails := errors.New("it fails")
+	rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+		for _, id := range []string{x, y} {
+			_, err := s.in(tx).(of[counted]).Upsert(ctx, key(id), func(_ context.Context, c *counted) error {
+				c.N = 7
+				return errFails
+			})
+			rig.Is(t, err, errFails)
+		}
+		return nil
+	}))
+	has(t, s, x, 10)
+	has(t, s, y, -1)
+}

@@ -101,6 +101,14 @@ func TestStaleAndDuplicate(t *testing.T) {
 				want = -1
 			}
 			has(t, s, y, want)
+			if c.name == "Apply" { // nothing follows it
+				return
+			}
+			rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error { // an older one behind it, in its transaction
+				rig.Is(t, c.event(ctx, r.In(tx), y, 9))
+				return r.In(tx).Put(ctx, event{ID: y, N: 8, At: 8})
+			}), repo.ErrStale)
+			has(t, s, y, want)
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package mutex_test
 
 import (
+	"bytes"
 	"errors"
 	"strconv"
 	"sync/atomic"
@@ -123,6 +124,29 @@ func TestBreakOfALockThatBeats(t *testing.T) {
 	})
 	rig.Is(t, l.Break(t.Context(), "door", held.Token()))
 	rig.Is(t, held.Unlock(t.Context()), repo.ErrLockLost, repo.ErrNotHeld)
+}
+
+// What others have left on an item between the two requests stays, where a Break leaves a
+// mark beside it.
+func TestBreakBesideTheTracesOfOthers(t *testing.T) {
+	b := newBench(t)
+	b.byHand(t, "door", "alice", nil)
+	trace := []byte("8 bytes.")
+	var n atomic.Int32
+	b.Faults(func(op string, _ int, _ []byte) fault.Kind {
+		if op == "UpdateItem" && n.Add(1) == 1 {
+			rig.Must(rig.Client().UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &b.Table,
+				Key:                       map[string]types.AttributeValue{"name": &types.AttributeValueMemberS{Value: "door"}},
+				UpdateExpression:          ptr("SET writers = :trace"),
+				ExpressionAttributeValues: map[string]types.AttributeValue{":trace": &types.AttributeValueMemberB{Value: trace}}}))(t)
+		}
+		return fault.None
+	})
+	rig.Is(t, b.locker(t, mutex.Config{}).Break(t.Context(), "door", 0))
+	row := b.row(t, "door")
+	if ring, is := row["writers"].(*types.AttributeValueMemberB); !is || !bytes.HasSuffix(ring.Value, trace) || row["lockedBy"] != nil {
+		t.Errorf("%v", row)
+	}
 }
 
 func ptr[T any](v T) *T { return &v }

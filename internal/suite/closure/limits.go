@@ -24,6 +24,6 @@ var limits = map[string]int{
 // testsLimit are the lines of tests of all modules, which somebody has to read too: today's
 // figure. No two of them are one text; what a table over types or packages can say once is
 // to be said there, and shown by internal/suite/mutants not to find less.
-const testsLimit = 82_400
+const testsLimit = 82_500
 
 const margin = 0.03

@@ -71,7 +71,7 @@ func describe(ctx context.Context, client *dynamodb.Client, name string) (*types
 	case err != nil:
 		return nil, err
 	case out.Table == nil:
-		return nil, fmt.Errorf("DescribeTable on table %q: %w", name, errForeign)
+		return nil, fmt.Errorf("%s on table %q: %w", "DescribeTable", name, errForeign)
 	}
 	return out.Table, nil
 }
@@ -80,7 +80,7 @@ func describe(ctx context.Context, client *dynamodb.Client, name string) (*types
 func (t *opened) scan(ctx context.Context, in *dynamodb.ScanInput) (*dynamodb.ScanOutput, error) {
 	out, err := t.client.Scan(ctx, in)
 	if err == nil && out.Items == nil {
-		err = fmt.Errorf("Scan on table %q: %w", t.name, errForeign)
+		err = fmt.Errorf("%s on table %q: %w", "Scan", t.name, errForeign)
 	}
 	return out, err
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/fixture"
-	"github.com/dynahold/dynahold/internal/goroutine"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -186,7 +185,7 @@ func TestATypeThatEndsItsGoroutine(t *testing.T) {
 			rig.Is(t, set("unread"))
 			for range 2 {
 				err := set("good")
-				if rig.Is(t, err, repo.ErrSchema); !strings.HasSuffix(err.Error(), goroutine.ErrEnded.Error()) {
+				if rig.Is(t, err, repo.ErrSchema); !strings.HasSuffix(err.Error(), "it has ended its goroutine") {
 					t.Errorf("it does not say what its type does: %v", err)
 				}
 			}

@@ -112,12 +112,17 @@ func (c *call) overtake(ctx context.Context, e *entry, gone error) error {
 			_, last = d.pause(ctx, res)
 			continue
 		}
-		switch err = d.settle(ctx, res, err); {
-		case err == nil:
-			return errLanded
-		case errors.Is(err, errRefused):
-			return nil
-		}
-		return err
+		return settled(d.settle(ctx, res, err))
 	}
+}
+
+// settled is what overtake says where the request was in doubt, and settle has told.
+func settled(err error) error {
+	switch {
+	case err == nil:
+		return errLanded
+	case errors.Is(err, errRefused):
+		return nil
+	}
+	return err
 }

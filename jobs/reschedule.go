@@ -94,10 +94,9 @@ func (n *insertion) pointer() types.TransactWriteItem {
 // Cancel removes a job that waits when the transaction is applied, as [Queue.Cancel] does:
 // so a change and the end of the work that was to undo it are one. It reads the job at
 // once: ErrNotFound if no such job has the id, or only this transaction enqueues it, ErrLocked
-// if it runs. If it is started
-// before the commit, the closure runs again, and is told so. In the commit it is two
-// items, the job and its resource, which jobs of one resource share, and one more where the
-// id has a row of its own. Requests before the commit as of [Queue.Cancel]. A job that the
+// if it runs. If it is started before the commit, the closure runs again, and is told so. In
+// the commit it is two items, the job and its resource, which jobs of one resource share, and
+// one more where the id has a row of its own. Requests before the commit as of [Queue.Cancel]. A job that the
 // transaction moves is not cancelled in it, nor moved twice (ErrConfig).
 func (v *View[J]) Cancel(ctx context.Context, resource, id string) error {
 	j, err := v.s.findWaiting(ctx, resource, id)

@@ -178,7 +178,7 @@ func (e *ending) judge(res ddb.Result) error {
 			return err
 		}
 		// Else it is gone again, or an earlier end was applied that has left another one.
-		e.KeepLocal = e.KeepLocal && e.next.standsIn(res.Image)
+		e.KeepLocal = e.KeepLocal && h.locker.heldBy(res.Image, e.next.id)
 	}
 	h.Finish(repo.ErrReleased)
 	return nil

@@ -135,12 +135,6 @@ func (s *successor) adopt(ctx context.Context, stub bool) *Lock {
 	return n
 }
 
-// standsIn reports whether an item shows the lock.
-func (s *successor) standsIn(image ddb.Item) bool {
-	l, err := s.of.locker.Core.ParseRecord(image)
-	return err == nil && l.By == s.id
-}
-
 // doubt notes that nobody knows whether the write was applied, so that whoever comes
 // next looks for the successor.
 func (s *successor) doubt() {

@@ -97,6 +97,12 @@ func (t *Locker) releaseUnused(ctx context.Context, raw ddb.Item, id string, stu
 	return l.By, res.Outcome == ddb.Applied || res.Outcome == ddb.Condition
 }
 
+// heldBy reports whether an item shows a hold of an id.
+func (t *Locker) heldBy(image ddb.Item, id string) bool {
+	l, err := t.Core.ParseRecord(image)
+	return err == nil && l.By == id
+}
+
 // ReleaseByID releases the hold of an id, whatever its token; drop deletes the
 // item with it; seen says that a read has just shown it. ErrNotHeld if nobody holds the
 // item, ErrLocked if another does.
@@ -105,10 +111,7 @@ func (t *Locker) ReleaseByID(ctx context.Context, key repo.Key, raw ddb.Item, id
 	if drop {
 		how = deleteItem
 	}
-	res := t.sendRelease(ctx, raw, id, how, ddb.Options{Holding: true, Absence: true, Stands: func(image ddb.Item) bool {
-		l, err := t.Core.ParseRecord(image)
-		return err == nil && l.By == id
-	}})
+	res := t.sendRelease(ctx, raw, id, how, ddb.Options{Holding: true, Absence: true, Stands: func(image ddb.Item) bool { return t.heldBy(image, id) }})
 	switch res.Outcome {
 	case ddb.Applied:
 		return nil

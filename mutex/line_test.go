@@ -215,3 +215,39 @@ func TestALockKeptForACallerWhoHasLeft(t *testing.T) {
 		wantFree(t, b, cfg, "printer")
 	})
 }
+
+// Where nobody knows whether a note was made, the next caller of the process, who else has the
+// lock without a read, finds what the row has. A fail-closed row may go with its lock.
+func TestANoteInDoubtIsReadByTheNextCaller(t *testing.T) {
+	for want, first := range map[string]fault.Kind{"page 8": fault.LoseResponse, "page 7": fault.DropRequest} {
+		eachMode(t, func(t *testing.T, b bench, cfg mutex.Config) {
+			l := b.locker(t, cfg)
+			held := rig.Must(l.Lock(t.Context(), "printer"))(t)
+			rig.Is(t, held.SetPayload(t.Context(), []byte("page 7")))
+			n := 0
+			b.Faults(func(string, int, []byte) fault.Kind {
+				if n++; n == 1 {
+					return first
+				}
+				return fault.DropRequest
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			rig.Is(t, held.SetPayload(ctx, []byte("page 8")), repo.ErrOutcomeUnknown)
+			b.Faults(nil)
+			next := make(chan *mutex.Lock)
+			go func() {
+				lock, err := l.Lock(t.Context(), "printer")
+				rig.Is(t, err)
+				next <- lock
+			}()
+			rig.Await(t, "it stands in line", func() bool { return l.Waiting("printer") == 1 })
+			rig.Is(t, held.Unlock(t.Context()))
+			got, row := <-next, rig.Must(l.Inspect(t.Context(), "printer"))(t)
+			if string(got.Payload()) != string(row.Payload) || cfg.Mode == mutex.FailOpen && string(row.Payload) != want {
+				t.Errorf("payload %q, of the row %q, want %q", got.Payload(), row.Payload, want)
+			}
+			rig.Is(t, got.Unlock(t.Context()))
+		})
+	}
+}

@@ -120,13 +120,11 @@ func (l *Lock) SetPayload(ctx context.Context, payload []byte) error {
 		return fmt.Errorf("%w: the payload has %d bytes, at most %d are kept in a lock", repo.ErrTooLarge, len(payload), maxPayload)
 	}
 	payload = append([]byte{}, payload...)
-	if err := l.hold.Note(ctx, l.l.cfg.Payload, ddb.Bytes(payload)); err != nil {
-		return err
-	}
-	l.mu.Lock()
-	l.payload = payload
-	l.mu.Unlock()
-	return nil
+	return l.hold.Note(ctx, l.l.cfg.Payload, ddb.Bytes(payload), func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.payload = payload
+	})
 }
 
 // Unlock releases the lock. A second call does nothing, for use with defer, and

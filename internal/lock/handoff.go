@@ -35,7 +35,8 @@ func (e *ending) begin() error {
 	if e.writes() {
 		e.now = h.CommitTime()
 	}
-	e.KeepLocal = e.KeepLocal && (e.As == Commit || (e.As == Release || e.As == Drop) && !h.inDoubt && !e.unstubs())
+	e.KeepLocal = e.KeepLocal && (e.As == Commit || (e.As == Release || e.As == Drop) && !h.inDoubt && !e.unstubs()) &&
+		!h.unnoted // the next one has to read it
 	if e.writes() || e.KeepLocal || h.locker.Fair {
 		e.write = h.locker.Core.NewWrite()
 	}

@@ -30,6 +30,7 @@ type Lock struct {
 	contended atomic.Bool // others wait in the queue behind a fair hold; changed under op
 
 	inDoubt  bool  // guarded by op: an earlier write that ends the hold had no verdict
+	unnoted  bool  // guarded by op: whether the last note is there nobody knows
 	deleting bool  // guarded by op: and all such were deletes of the item
 	trace    Trace // guarded by op: what the last such leaves
 

@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/repo"
 )
 
 // noted is what became of a note, from the image that has refused it.
@@ -41,12 +43,23 @@ func judgeNote(held, carries, moved, given bool) noted {
 
 // Note keeps a value beside the lock, in the item. Each moves lockToken, as a request for
 // the lock does, and demands it as it was last seen: so a copy that comes behind another
-// note cannot put an earlier value back.
-func (h *Lock) Note(ctx context.Context, attr string, value types.AttributeValue) error {
+// note cannot put an earlier value back. kept is called when it is there, before another
+// request for the hold.
+func (h *Lock) Note(ctx context.Context, attr string, value types.AttributeValue, kept func()) error {
 	if err := h.Begin(ctx); err != nil {
 		return err
 	}
 	defer h.Done()
+	err := h.note(ctx, attr, value)
+	if err == nil {
+		kept()
+	}
+	h.unnoted = errors.Is(err, repo.ErrOutcomeUnknown) || h.unnoted && err != nil
+	return err
+}
+
+// note is Note by who holds op.
+func (h *Lock) note(ctx context.Context, attr string, value types.AttributeValue) error {
 	for {
 		res, err := h.sendOwn(ctx, func(w *protocol.Write) {
 			token := h.locker.Core.Attr.LockToken

@@ -14,6 +14,9 @@ var _ repo.Held = (*job)(nil)
 // RequireIn lets a transaction be applied only if nobody else works on the job: see
 // Require of txn.Tx. [Job.DoneIn] demands that too.
 func (j *job) RequireIn(tx repo.Tx) error {
+	if j == nil {
+		return hold.ErrUnmade
+	}
 	row := j.row.key()
 	return hold.Require(tx, hold.Held{
 		Table: j.s.table.Core,

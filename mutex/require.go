@@ -1,6 +1,9 @@
 package mutex
 
-import "github.com/dynahold/dynahold/repo"
+import (
+	"github.com/dynahold/dynahold/internal/hold"
+	"github.com/dynahold/dynahold/repo"
+)
 
 var _, _ repo.Held = (*Lock)(nil), (*Group)(nil)
 
@@ -11,6 +14,9 @@ func (l *Lock) RequireIn(tx repo.Tx) error { return l.hold.Require(tx) }
 // RequireIn lets a transaction be applied only if all locks of the group are still
 // held: see Require of txn.Tx.
 func (g *Group) RequireIn(tx repo.Tx) error {
+	if g.ctx == nil {
+		return hold.ErrUnmade
+	}
 	for _, lock := range g.locks {
 		if err := lock.RequireIn(tx); err != nil {
 			return err

@@ -319,6 +319,8 @@ func TestRequireBadInput(t *testing.T) {
 		"no permit":              {func(tx *txn.Tx) error { return tx.Require((*semaphore.Permit)(nil)) }, "nil"},
 		"no keys":                {func(tx *txn.Tx) error { return tx.Prefetch(t.Context(), nil) }, "keys 1"},
 		"a lock of nobody":       {func(tx *txn.Tx) error { return tx.Require(&mutex.Lock{}) }, "not from its package"},
+		"locks of nobody":        {func(tx *txn.Tx) error { return tx.Require(&mutex.Group{}) }, "not from its package"},
+		"a job of nobody":        {func(tx *txn.Tx) error { return tx.Require(&jobs.Job[int]{}) }, "not from its package"},
 		"a turn of nobody":       {func(tx *txn.Tx) error { return tx.Require(&ticket.Turn{}) }, "not from its package"},
 		"a permit of nobody":     {func(tx *txn.Tx) error { return tx.Require(&semaphore.Permit{}) }, "not from its package"},
 		"keys of somebody else":  {func(tx *txn.Tx) error { return tx.Prefetch(t.Context(), foreign{}) }, "keys 1"},
@@ -343,5 +345,23 @@ func TestRequireBadInput(t *testing.T) {
 			}
 			has(t, s, x, -1)
 		})
+	}
+}
+
+// What cannot be required fails the transaction, also where its closure does not look at the
+// error.
+func TestRequireThatIsRefusedFailsTheTransaction(t *testing.T) {
+	w := newWorld(t)
+	s, x := w.stores["optimistic"], w.id("x")
+	for name, held := range map[string]txn.Held{
+		"nothing": nil, "no lock": (*mutex.Lock)(nil), "a lock of nobody": &mutex.Lock{}, "locks of nobody": &mutex.Group{}, "a run made by hand": once.Run{},
+	} {
+		rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+			_ = tx.Require(held)
+			return s.in(tx).create(ctx, x, 1)
+		}), repo.ErrConfig)
+		if has(t, s, x, -1); t.Failed() {
+			t.Fatal(name)
+		}
 	}
 }

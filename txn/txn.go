@@ -156,8 +156,8 @@ type Held = repo.Held
 // commit compares holder and token on the row of each, in DynamoDB, so that nobody
 // who has taken it over can come between. What was lost fails the transaction, with
 // an *[Error] that has ErrLockLost for its row; nothing is written, the closure does
-// not run again, and the handle's context ends. What has ended already is refused at
-// once, and the transaction with it. A lease that runs out after Require is not
+// not run again, and the handle's context ends. What has ended already, or is nil, is
+// refused at once, and the transaction with it. A lease that runs out after Require is not
 // missed: until somebody takes it over, it is held.
 //
 // Each row is one more item of the commit, of two write units; renewals go on
@@ -166,10 +166,10 @@ type Held = repo.Held
 func (tx *Tx) Require(held ...Held) error {
 	for _, h := range held {
 		if v := reflect.ValueOf(h); h == nil || v.Kind() == reflect.Pointer && v.IsNil() {
-			return fmt.Errorf("%w: what is to be held is nil", repo.ErrConfig)
+			return transaction.Of(tx).Doom(fmt.Errorf("%w: what is to be held is nil", repo.ErrConfig))
 		}
 		if err := h.RequireIn(tx); err != nil {
-			return err
+			return transaction.Of(tx).Doom(err)
 		}
 	}
 	return nil

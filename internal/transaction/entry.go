@@ -141,7 +141,7 @@ func (tx *Tx) touch(ctx context.Context, m member, key repo.Key, raw ddb.Item) (
 	tx.mu.Unlock()
 	if full {
 		e.leave()
-		return nil, tx.doom(tooMany())
+		return nil, tx.Doom(tooMany())
 	}
 	e.begin(tx)
 	return e, nil

@@ -54,7 +54,7 @@ func (tx *Tx) refuseMade(ctx context.Context, e *entry) error {
 	switch err := e.refuse(ctx, tx.call.once, e.image); {
 	case own != nil || err == nil:
 	case errors.Is(err, repo.ErrMismatch):
-		return tx.doom(fail(e.failure(err)))
+		return tx.Doom(fail(e.failure(err)))
 	default:
 		return tx.failed(err)
 	}

@@ -48,7 +48,7 @@ func (tx *Tx) Prefetch(ctx context.Context, all ...Keys) error {
 		return err
 	}
 	if len(named) > maxItems {
-		return tx.doom(tooMany())
+		return tx.Doom(tooMany())
 	}
 	var read, locked []*entry
 	for _, e := range named {

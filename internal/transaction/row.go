@@ -41,7 +41,7 @@ func (tx *Tx) Hold(h hold.Held) error {
 		return err
 	}
 	if cause := h.Lease.Cause(); cause != nil {
-		return tx.doom(h.Lease.Describe(cause))
+		return tx.Doom(h.Lease.Describe(cause))
 	}
 	return nil
 }

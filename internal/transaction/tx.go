@@ -107,8 +107,11 @@ func (tx *Tx) beginAnew(why error) error {
 	return fmt.Errorf("%w: %w", errAgain, why)
 }
 
-// doom fails the run, whatever its closure makes of the error.
-func (tx *Tx) doom(why error) error {
+// Doom fails the run, whatever its closure makes of the error.
+func (tx *Tx) Doom(why error) error {
+	if tx == nil {
+		return why
+	}
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
 	tx.doomed = why

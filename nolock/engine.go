@@ -45,11 +45,9 @@ func newEngine(table *typed.Table, cfg Config) (*engine, error) {
 		settings.Default("MaxSkew", (*int64)(&cfg.MaxSkew), int64(defaultSkew)), // a nanosecond is none
 		settings.Default("Tombstone", &cfg.Tombstone, defaultTombstone),
 		settings.Default("Attempts", &cfg.Attempts, defaultAttempts),
+		settings.FailLocked(cfg.FailLocked, &cfg.Wait),
 	); err != nil {
 		return nil, err
-	}
-	if cfg.FailLocked {
-		cfg.Wait.Attempts = 1
 	}
 	waiting, err := lock.NewSettings(core, telemetry.NoLock, cfg.Wait, settings.LeastWait, cfg.ClockSkew)
 	if err != nil {

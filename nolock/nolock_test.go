@@ -276,6 +276,7 @@ func TestSettings(t *testing.T) {
 		"days forgotten":    {Tombstone: 15},
 		"negative attempts": {Attempts: -1},
 		"skew without unit": {MaxSkew: time.Hour},
+		"tries, and none":   {FailLocked: true, Wait: repo.Wait{Attempts: 2}},
 		"wait upside down":  {Wait: repo.Wait{Min: time.Second, Max: time.Millisecond}},
 	} {
 		if _, err := nolock.New(table, cfg); !errors.Is(err, repo.ErrConfig) {

@@ -29,13 +29,10 @@ type engine struct {
 }
 
 func newEngine(table *typed.Table, cfg Config) (*engine, error) {
-	if cfg.FailLocked {
-		if cfg.Fair {
-			return nil, fmt.Errorf("%w: FailLocked and Fair: to give up at once, or to wait in a queue: choose one", repo.ErrConfig)
-		}
-		cfg.Wait.Attempts = 1
+	if cfg.FailLocked && cfg.Fair {
+		return nil, fmt.Errorf("%w: FailLocked and Fair: to give up at once, or to wait in a queue: choose one", repo.ErrConfig)
 	}
-	if err := settings.FillAll(settings.Default("Attempts", &cfg.Attempts, defaultAttempts), settings.Default("Warm", &cfg.Warm, 0)); err != nil {
+	if err := settings.FillAll(settings.FailLocked(cfg.FailLocked, &cfg.Wait), settings.Default("Attempts", &cfg.Attempts, defaultAttempts), settings.Default("Warm", &cfg.Warm, 0)); err != nil {
 		return nil, err
 	}
 	waiting, err := lock.NewSettings(table.Core, telemetry.Optimistic, cfg.Wait, leastWait, cfg.ClockSkew)

@@ -209,6 +209,8 @@ func TestSettings(t *testing.T) {
 	for name, cfg := range map[string]optimistic.Config{
 		"negative attempts": {Attempts: -1},
 		"negative wait":     {Wait: repo.Wait{Max: -1}},
+		"tries, and none":   {FailLocked: true, Wait: repo.Wait{Attempts: 2}},
+		"tries below none":  {FailLocked: true, Wait: repo.Wait{Attempts: -1}},
 	} {
 		if _, err := optimistic.New(table, cfg); !errors.Is(err, repo.ErrConfig) {
 			t.Errorf("%s: %v, want ErrConfig", name, err)

@@ -55,6 +55,21 @@ func Queue(race, fair bool) Fill {
 	}
 }
 
+// FailLocked makes the first try at what somebody holds the only one.
+func FailLocked(fail bool, w *repo.Wait) Fill {
+	return func() error {
+		switch {
+		case !fail:
+			return nil
+		case w.Attempts > 1:
+			return fmt.Errorf("%w: FailLocked and Wait.Attempts (%d): to give up at once, or to try again: choose one", repo.ErrConfig, w.Attempts)
+		case w.Attempts == 0:
+			w.Attempts = 1
+		}
+		return nil
+	}
+}
+
 // Lease is for how long something is held that is not extended.
 func Lease(d *time.Duration) Fill {
 	return func() error {

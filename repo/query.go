@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // Query iterates over the items of a partition in the order of their sort
@@ -168,6 +169,11 @@ func (t *mapping) newQuery(partition any, options []QueryOption) (*query, error)
 	expr, err := t.core.Build(builder)
 	if err != nil {
 		return nil, fmt.Errorf("%w: query: %w", ErrConfig, err)
+	}
+	for _, name := range stored.FirstNames(aws.ToString(expr.Filter()), expr.Names()) {
+		if name == pk.name || name == sk.name {
+			return nil, fmt.Errorf("%w: the filter names %q, a key of what is read, which DynamoDB takes in no filter of a query: use SortBetween or SortPrefix", ErrConfig, name)
+		}
 	}
 	asked := ddb.Asked{Of: ddb.Item{pk.name: of}, Sort: sk.name, From: sorts.from, To: sorts.to, Descending: plan.descending}
 	return &query{plan: plan, input: t.queryInput(plan, expr), asked: asked, keys: t.startKeys(pk, sk)}, nil

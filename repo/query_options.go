@@ -104,8 +104,8 @@ func Segments(n int) QueryOption {
 const maxSegments = 1000 // more than this helps nobody; DynamoDB takes a million
 
 // Filter keeps items for which a condition holds that the SDK's package expression
-// builds. It names attributes that T has (ErrConfig; TableConfig.AnyAttribute). DynamoDB
-// bills what is read, not what is kept.
+// builds. It names attributes that T has (ErrConfig; TableConfig.AnyAttribute), of a Query no
+// key of what that reads. DynamoDB bills what is read, not what is kept.
 func Filter(condition expression.ConditionBuilder) QueryOption {
 	return func(p *queryPlan) {
 		all := condition // an option may be used again
@@ -126,8 +126,11 @@ type index struct{ name, partition, sort string }
 // those that it leaves out, an item would be changed from an image that is not whole.
 func Index(name, partition string, sort ...string) QueryOption {
 	return func(p *queryPlan) {
+		given := p.index != nil
 		p.index = &index{name: name, partition: partition}
 		switch {
+		case given:
+			p.refuse("Index(%q): the query has an index already: it reads one", name)
 		case name == "" || partition == "":
 			p.refuse("Index(%q, %q): an index has a name and a partition key", name, partition)
 		case len(sort) > 1:

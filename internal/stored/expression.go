@@ -43,13 +43,21 @@ func (t *Table) Build(builder expression.Builder) (expression.Expression, error)
 		if t.AnyAttribute {
 			continue
 		}
-		for _, found := range firstName.FindAllStringSubmatch(*text, -1) {
-			if name := names[found[1]]; !t.isKnown(name) {
+		for _, name := range FirstNames(*text, names) {
+			if !t.isKnown(name) {
 				return expr, fmt.Errorf("it names attribute %q, which the type does not have; the nearest that it has is %q; nothing was sent: mend the name, or set TableConfig.AnyAttribute", name, t.nearest(name))
 			}
 		}
 	}
 	return expr, nil
+}
+
+// FirstNames are the attributes that an expression names, not those within them.
+func FirstNames(text string, names map[string]string) (first []string) {
+	for _, found := range firstName.FindAllStringSubmatch(text, -1) {
+		first = append(first, names[found[1]])
+	}
+	return first
 }
 
 // firstName is the placeholder that begins a path: those within it follow a dot.

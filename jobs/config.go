@@ -92,8 +92,8 @@ type Config struct {
 	// ClockSkew is how much clocks may differ: what has ended is taken over
 	// only when it is past its end by more. Default 1 s; negative: none.
 	ClockSkew time.Duration
-	// Wait bounds the waiting for others who change the same resource. Default 5 ms to
-	// 500 ms.
+	// Wait bounds the sleeps where others change the same resource: not their number
+	// (Attempts: ErrConfig). Default 5 ms to 500 ms.
 	Wait repo.Wait
 	// Poll is how long Run pauses at most between two looks for work while there
 	// is none: a job that another process enqueues waits for that. Where nothing is
@@ -144,7 +144,7 @@ func (c Config) withDefaults() (Config, error) {
 		settings.Default("Keep", &c.Keep, 0),
 		settings.Owner(&c.Owner),
 		settings.ClockSkew(&c.ClockSkew),
-		settings.Wait(&c.Wait, settings.LeastWait),
+		settings.Sleeps(&c.Wait, settings.LeastWait, "a context that ends"),
 		settings.Default("Poll", &c.Poll, 2*time.Second),
 		settings.AttemptTimeout(&c.Table.AttemptTimeout, &c.Lease),
 	)

@@ -17,6 +17,7 @@ import (
 func TestBadSettings(t *testing.T) {
 	b := newBench(t)
 	for name, cfg := range map[string]jobs.Config{
+		"a number of tries":        {Wait: repo.Wait{Attempts: 3}},
 		"negative limit":           {Limit: -1},
 		"negative workers":         {Workers: -1},
 		"lease too short":          {Lease: time.Millisecond},

@@ -84,6 +84,7 @@ func TestBadInput(t *testing.T) {
 		})
 	}
 	rig.Is(t, txn.Config{Attempts: -1}.Run(t.Context(), func(context.Context, *txn.Tx) error { return nil }), repo.ErrConfig)
+	rig.Is(t, txn.Config{Wait: repo.Wait{Attempts: 3}}.Run(t.Context(), func(context.Context, *txn.Tx) error { return nil }), repo.ErrConfig)
 	rig.Is(t, txn.Config{Wait: repo.Wait{Min: 2, Max: 1}}.Run(t.Context(), func(context.Context, *txn.Tx) error { return nil }), repo.ErrConfig)
 }
 

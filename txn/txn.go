@@ -25,6 +25,7 @@ type Config struct {
 	// that transactions lately had at the items, from Min, by default 1 ms, to Max, by
 	// default 100 ms. Who has had twice as many as others sleeps for less, and goes before
 	// them. How long an item is waited for that somebody holds is its repository's setting.
+	// Its Attempts is an error.
 	Wait repo.Wait
 	// Logger, MeterProvider and TracerProvider hear of calls of Run, as those of
 	// repo.TableConfig of what is sent to a table; and have the same defaults.
@@ -77,7 +78,7 @@ func (c Config) with(fn func(context.Context, *Tx) error, start func(transaction
 	if c.Wait.Max == 0 {
 		c.Wait.Max = max(mostWait, c.Wait.Min)
 	}
-	if err := settings.FillAll(settings.Default("Attempts", &c.Attempts, defaultAttempts), settings.Wait(&c.Wait, leastWait)); err != nil {
+	if err := settings.FillAll(settings.Default("Attempts", &c.Attempts, defaultAttempts), settings.Sleeps(&c.Wait, leastWait, "Attempts")); err != nil {
 		return err
 	}
 	run := func(ctx context.Context, tx *transaction.Tx) error { return fn(ctx, &Tx{tx}) }

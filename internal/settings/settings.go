@@ -122,6 +122,16 @@ func Wait(w *repo.Wait, least time.Duration) Fill {
 	}
 }
 
+// Sleeps is Wait where no number of tries ends the waiting, but something else does.
+func Sleeps(w *repo.Wait, least time.Duration, instead string) Fill {
+	return func() error {
+		if w.Attempts != 0 {
+			return fmt.Errorf("%w: Wait.Attempts is %d, which bounds nothing here: use %s", repo.ErrConfig, w.Attempts, instead)
+		}
+		return Wait(w, least)()
+	}
+}
+
 // longest bounds all sleeps: they are added up, and doubled.
 const longest = 365 * 24 * time.Hour
 

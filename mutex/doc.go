@@ -21,7 +21,7 @@
 //
 // [FailClosed] (the zero value): if the holder dies, the lock stays until somebody calls
 // [Locker.Break] or [Locker.Release]. There is no lease and no heartbeat. Unlock deletes
-// the row, unless it has attributes of others.
+// the row, unless it had others' attributes when it was locked: later ones go with it.
 // [FailOpen]: a lock is for a lease. A heartbeat, if wanted, keeps it; a holder that dies
 // or freezes loses it when the lease is over. Unlock keeps the row, so that tokens go on.
 //

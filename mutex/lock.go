@@ -70,8 +70,8 @@ func (l *Lock) ID() string { return l.hold.ID() }
 // lost the lock, and of all whom this call has waited for; but it can be smaller
 // than, or equal to, that of a holder before, who has unlocked, if clocks differ,
 // or if the request, or one that had no answer and arrives late, was under way
-// for longer than that holder held. A row with an attribute of your own is never
-// deleted, so its tokens always grow.
+// for longer than that holder held. A row that has an attribute of your own before it is
+// locked is never deleted, so its tokens always grow.
 func (l *Lock) Token() int64 { return l.hold.Token() }
 
 // Until is when the holder must stop, on its own clock: the end of the lease,

@@ -18,6 +18,7 @@ import (
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/repotest"
+	"github.com/dynahold/dynahold/txn"
 )
 
 // What the item is in, seen from the clock of who comes next: programs disagree
@@ -155,6 +156,11 @@ func TestTheLimitOfIDs(t *testing.T) {
 		for name, do := range taking {
 			_, err := do(t.Context(), s.once("new"))
 			rig.Is(t, err, repo.ErrTooLarge)
+			rig.Is(t, s.inside(t, func(ctx context.Context, tx *txn.Tx) error {
+				v := s.once("new")
+				_, err := do(ctx, inTx{v, inside(v, tx)})
+				return err
+			}), repo.ErrTooLarge)
 			v := s.once("known")
 			if rig.Must(do(t.Context(), v))(t); !v.Repeated() {
 				t.Errorf("%s has forgotten an id", name)

@@ -32,14 +32,7 @@ func (u *update) unmoved(base, now ddb.Item) bool {
 	if u.waiter.InTurn() && !u.waiter.Holds(now) {
 		return false
 	}
-	for _, name := range append([]string{u.waiter.Core.Attr.Writers}, u.demanded()...) {
-		was, had := base[name]
-		is, has := now[name]
-		if had != has || had && !ddb.Equal(was, is) {
-			return false
-		}
-	}
-	return true
+	return ddb.EqualIn(base, now, append([]string{u.waiter.Core.Attr.Writers}, u.demanded()...)...)
 }
 
 // refusal is what the image that refused a write tells.

@@ -102,6 +102,15 @@ func Equal(a, b types.AttributeValue) bool {
 // EqualItems compares maps of values.
 func EqualItems(a, b Item) bool { return maps.EqualFunc(a, b, Equal) }
 
+// EqualIn reports whether two items have the same of some attributes, or both have none.
+func EqualIn(a, b Item, names ...string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool {
+		one, has := a[name]
+		other, had := b[name]
+		return has != had || has && !Equal(one, other)
+	})
+}
+
 func equalNumber(a, b string) bool { return a == b || canonical(a) == canonical(b) }
 
 func equalSets[E any](a, b []E, eq func(E, E) bool) bool {

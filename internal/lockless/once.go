@@ -179,10 +179,5 @@ func (o UnreadOnce) same(c *protocol.Core, other UnreadOnce) bool {
 	if o.Base == nil || other.Base == nil || o.Move != other.Move {
 		return o == other
 	}
-	for _, name := range c.Once {
-		if !ddb.Equal((*o.Base)[name], (*other.Base)[name]) {
-			return false
-		}
-	}
-	return true
+	return ddb.EqualIn(*o.Base, *other.Base, c.Once[:]...)
 }

@@ -49,14 +49,7 @@ func AsRead(c *protocol.Core, base, now ddb.Item) bool {
 	if c.Absent(base) || c.Absent(now) {
 		return c.Absent(base) == c.Absent(now)
 	}
-	for _, name := range witnesses(c) {
-		was, had := base[name]
-		is, has := now[name]
-		if had != has || had && !ddb.Equal(was, is) {
-			return false
-		}
-	}
-	return true
+	return ddb.EqualIn(base, now, witnesses(c)...)
 }
 
 // JudgePart says what the image of one item, whose condition has refused a

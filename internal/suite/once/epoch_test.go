@@ -144,6 +144,33 @@ func TestWhatTheFirstApplyOfAnEpochCosts(t *testing.T) {
 	})
 }
 
+// An Apply whose own condition does not hold is told so whatever ids the item has: where
+// others, of another Remember, had counted them, or where they had gone to rows, it was sent
+// again and again.
+func TestAConditionWhateverTheIDs(t *testing.T) {
+	var many [][]byte
+	for i := range 192 {
+		many = append(many, id(fmt.Sprint(i)))
+	}
+	each(t, func(t *testing.T, s *store) {
+		for _, c := range []struct {
+			ids   [][]byte
+			epoch int64
+		}{{many[:1], now() - 1}, {many[:1], now()}, {many[:1], now() / 24}, {many[:1], now() * 24}, {many, now()}} {
+			for _, past := range []types.AttributeValue{nil, set(id("past"))} {
+				s.set(t, "SET stock = :zero, once = :a, onceEpoch = :e REMOVE oncePast", map[string]types.AttributeValue{":zero": number(0), ":a": set(c.ids...), ":e": number(c.epoch)})
+				if past != nil {
+					s.set(t, "SET oncePast = :p", map[string]types.AttributeValue{":p": past})
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
+				_, err := taking["Apply"](ctx, s.once("m"))
+				cancel()
+				rig.Is(t, err, repo.ErrCondition)
+			}
+		}
+	})
+}
+
 // An item that is full of what can go nowhere, which are no operations' ids, refuses new
 // ids, and forgets none.
 func TestTheLimitOfIDs(t *testing.T) {

@@ -148,13 +148,6 @@ func (b *event) remember(w *protocol.Write, e *entry, once *typed.Once) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range e.core.Attr.OnceNames() {
-		switch v, was := now[name], e.image[name]; {
-		case v != nil && !ddb.Equal(v, was):
-			w.Set(name, v)
-		case v == nil && was != nil:
-			w.Remove(name)
-		}
-	}
+	w.ApplyOn(e.image, e.difference(now))
 	return nil
 }

@@ -203,6 +203,8 @@ func (p *part) conditionFails(once *typed.Once) bool {
 	switch {
 	case p.blind == nil || p.blind.Condition == nil:
 		return false
+	case p.known && !ddb.EqualIn(p.entry.image, p.image, p.core.Once[:]...):
+		return false // ids have come that a write which begins an epoch must not remove
 	case p.ending != nil:
 		return !p.queue && p.ending.Stands(p.image)
 	case p.core.Hidden(p.image) || p.image[p.core.Attr.LockedBy] != nil:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/nolock"
@@ -180,4 +181,34 @@ func TestATombstoneRemembersInsideATransaction(t *testing.T) {
 			t.Errorf("%s: %v, repeated %v", name, err, o.Repeated())
 		}
 	}
+}
+
+// An id that comes while an Apply begins an epoch, which must not remove it, is no reason to
+// say that the condition of its caller does not hold.
+func TestAnIDComesBeneathAnApplyInsideATransaction(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		s.set(t, "SET once = :a, onceEpoch = :e", map[string]types.AttributeValue{":a": set(id("a")), ":e": number(now() - 1)})
+		came := false
+		err := s.inside(t, func(ctx context.Context, tx *txn.Tx) error {
+			v := s.once("m")
+			if _, err := inside(v, tx).Get(ctx, key); err != nil {
+				return err
+			}
+			if !came {
+				came = true
+				s.set(t, "ADD once :b", map[string]types.AttributeValue{":b": set(id("b"))})
+			}
+			_, err := taking["Apply"](ctx, inTx{v, inside(v, tx)})
+			return err
+		})
+		if err != nil && !errors.Is(err, repo.ErrLockExpired) {
+			t.Error(err)
+		}
+		for _, known := range []string{"a", "b"} {
+			v := s.once(known)
+			if rig.Must(taking["Update"](t.Context(), v))(t); !v.Repeated() {
+				t.Errorf("the id %q is forgotten", known)
+			}
+		}
+	})
 }

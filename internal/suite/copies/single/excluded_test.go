@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/txn"
 )
 
 // holders write under the id of an operation what they have read before others are refused.
@@ -33,6 +36,17 @@ func holders() map[string]func(t *testing.T, on table, id string, meanwhile func
 			r := rig.Must(pessimistic.New(on, pessimistic.Config{Combine: true}))(t)
 			_, err := r.Once(id).Update(t.Context(), fixture.Key, within(meanwhile))
 			return err
+		},
+		"under the lock, by an Apply in a transaction": func(t *testing.T, on table, id string, meanwhile func(context.Context)) error {
+			r := rig.Must(pessimistic.New(on, pessimistic.Config{}))(t)
+			return txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+				in := r.Once(id).In(tx)
+				if _, err := in.Get(ctx, fixture.Key); err != nil {
+					return err
+				}
+				meanwhile(context.Background())
+				return in.Apply(ctx, fixture.Key, expression.Set(expression.Name("note"), expression.Value("changed")))
+			})
 		},
 	}
 }

@@ -175,12 +175,7 @@ func (c *creation) input(d ddb.Diff) (*dynamodb.UpdateItemInput, error) {
 		typed.MakeVisible(core, w, d)
 		w.Remove(typed.Unmapped(core, typed.Leftovers(core, hidden))...)
 		w.IfExists(core.Partition)
-		w.IfSeen(hidden, core.Attr.LockStub, core.Attr.Tombstone, core.Attr.Writers)
-		for _, name := range []string{core.EventTime, core.EventID} {
-			if name != "" {
-				w.IfSeen(hidden, name)
-			}
-		}
+		w.IfSeen(hidden, core.Named(core.Attr.LockStub, core.Attr.Tombstone, core.Attr.Writers, core.EventTime, core.EventID)...)
 		c.IfFree(w)
 	}
 	w.ApplyOn(hidden, d)

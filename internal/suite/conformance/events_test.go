@@ -37,6 +37,24 @@ func TestUpsertRespectsTombstones(t *testing.T) {
 	})
 }
 
+// A Create in the place of a tombstone is refused where a later event has deleted the item
+// again, behind what the Create has seen.
+func TestACreateBehindALaterDeletion(t *testing.T) {
+	fixture.EachStrategy(t, func(t *testing.T, w *fixture.Fixture, s fixture.Strategy) {
+		events := rig.Must(nolock.New(w.Items(t, w.Client), nolock.Config{}))(t)
+		rig.Is(t, events.DeleteAt(t.Context(), fixture.Key, 20))
+		step := &rig.Intercept{Client: w.Client}
+		step.Update = func(n int, _ *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
+			if n == 2 { // the first finds the tombstone
+				rig.Is(t, events.DeleteAt(t.Context(), fixture.Key, 40))
+			}
+			return send()
+		}
+		_, err := s.Open(t, w, step).Create(t.Context(), fixture.Account{ID: "p", Seq: 1, At: 30})
+		rig.Is(t, err, repo.ErrStale)
+	})
+}
+
 // What a tombstone keeps is not the new item's: its version counted on where
 // the lock was handed on, and its event id stayed.
 func TestANewItemAfterATombstone(t *testing.T) {

@@ -25,6 +25,7 @@ const (
 	fullIdle = 16  // the same where the limit is used up: those who run stand in front
 	deepPage = 1000
 	spread   = 2 * time.Second // how long a race is remembered
+	breadth  = 3               // with 1, others have taken every fifth of those that were picked
 )
 
 // reading is one reading of a line.
@@ -78,7 +79,7 @@ func (l *reading) note(jobs int) {
 // newReading is the reading of a line for jobs to start, at most want. spreads says that
 // it finds more, of which some are picked: others start jobs of this line, too, the same if
 // all want the oldest. As many as there is room for are about to be started, in whichever
-// order; beside those who end one and start the next, as many as may run.
+// order; beside those who end one and start the next, breadth times as many as may run.
 func (s *store) newReading(st *localResource, r *resources.Row, want int, how manner) (l *reading, spreads bool) {
 	l = &reading{s: s, r: r, st: st, want: want, end: true}
 	st.mu.Lock()
@@ -87,7 +88,7 @@ func (s *store) newReading(st *localResource, r *resources.Row, want int, how ma
 	l.each = spreads && how == follows
 	switch {
 	case l.each:
-		l.want = min(r.Limit, nextPage)
+		l.want = min(breadth*r.Limit, nextPage)
 	case spreads:
 		l.want = min(max(r.Limit-r.Running, want), nextPage)
 	}

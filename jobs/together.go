@@ -30,7 +30,7 @@ type change struct {
 	start  *starting        // makes the writes anew for each transaction; nil: it is none
 	more   func(*ddb.Write) // adds to the write of the resource; nil: nothing
 
-	givesWay bool            // it is given up where others are at the resource again and again
+	givesWay bool            // it is given up where others are at the resource
 	held     <-chan struct{} // guarded by localResource.mu: until then it waits for a start, to be sent with it; nil: it does not
 
 	// Of one that is on its way.
@@ -209,7 +209,7 @@ func (st *localResource) board(f *flight, all []*change) []*change {
 // send sends changes until each has a result.
 func (s *store) send(ctx context.Context, resource string, st *localResource, f *flight, all []*change, span *telemetry.Call) {
 	pause := s.table.Backoff()
-	for conflicts := 0; len(all) > 0; {
+	for len(all) > 0 {
 		writes, err := s.merge(resource, all)
 		if err != nil {
 			for _, c := range all {
@@ -223,11 +223,11 @@ func (s *store) send(ctx context.Context, resource string, st *localResource, f 
 			res = ddb.Result{Outcome: ddb.Unknown, Err: ended}
 		}
 		if res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
-			conflicts++
-			if all = givenWay(all, conflicts, res); len(all) == 0 {
+			if all = givenWay(all, res); len(all) == 0 {
 				return // whoever comes next need not wait until this one would have tried again
 			}
-			ddb.Sleep(ctx, pause.Next(time.Now(), time.Time{}))
+			// Another transaction takes as long as a request: who comes back sooner meets it again.
+			ddb.Sleep(ctx, pause.Min+pause.Next(time.Now(), time.Time{}))
 			all = st.reboard(f, all, res)
 			continue
 		}
@@ -244,18 +244,16 @@ func (s *store) send(ctx context.Context, resource string, st *localResource, f 
 	}
 }
 
-// givenWay answers changes that leave jobs to others after two conflicts, and notes
-// of the other changes that they have met another transaction.
-func givenWay(all []*change, conflicts int, res ddb.Result) []*change {
-	if conflicts >= 2 {
-		all = slices.DeleteFunc(all, func(c *change) bool {
-			left := c.givesWay && !c.unclean
-			if left {
-				c.result <- res
-			}
-			return left
-		})
-	}
+// givenWay answers changes that leave jobs to others, and notes of the other changes that
+// they have met another transaction.
+func givenWay(all []*change, res ddb.Result) []*change {
+	all = slices.DeleteFunc(all, func(c *change) bool {
+		left := c.givesWay && !c.unclean
+		if left {
+			c.result <- res
+		}
+		return left
+	})
 	for _, c := range all {
 		c.met = true
 	}

@@ -1,9 +1,6 @@
 package mutex
 
-import (
-	"github.com/dynahold/dynahold/internal/hold"
-	"github.com/dynahold/dynahold/repo"
-)
+import "github.com/dynahold/dynahold/repo"
 
 var _, _ repo.Held = (*Lock)(nil), (*Group)(nil)
 
@@ -15,7 +12,7 @@ func (l *Lock) RequireIn(tx repo.Tx) error { return l.hold.Require(tx) }
 // held: see Require of txn.Tx.
 func (g *Group) RequireIn(tx repo.Tx) error {
 	if g.ctx == nil {
-		return hold.ErrUnmade
+		return (&Lock{}).RequireIn(tx) // which is nobody's, too
 	}
 	for _, lock := range g.locks {
 		if err := lock.RequireIn(tx); err != nil {

@@ -35,8 +35,7 @@ func (e *ending) begin() error {
 	if e.writes() {
 		e.now = h.CommitTime()
 	}
-	e.KeepLocal = e.KeepLocal && (e.As == Commit || (e.As == Release || e.As == Drop) && !h.inDoubt && !e.unstubs()) &&
-		!h.unnoted // the next one has to read it
+	e.KeepLocal = e.KeepLocal && e.mayPassOn()
 	if e.writes() || e.KeepLocal || h.locker.Fair {
 		e.write = h.locker.Core.NewWrite()
 	}
@@ -56,6 +55,18 @@ func (e *ending) begin() error {
 		return fmt.Errorf("%s: %w", h.locker.Core.ItemName(h.key), err)
 	}
 	return nil
+}
+
+// mayPassOn reports whether the end may hand the lock to the next caller of the process.
+func (e *ending) mayPassOn() bool {
+	h := e.lock
+	switch {
+	case h.unnoted: // the next one has to read it
+		return false
+	case e.As == Release || e.As == Drop:
+		return !h.inDoubt && !e.unstubs()
+	}
+	return e.As == Commit
 }
 
 // unstubs reports whether the end deletes an item that is nothing but the lock,

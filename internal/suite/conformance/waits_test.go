@@ -48,7 +48,8 @@ func TestTheLongestWaits(t *testing.T) {
 		}
 		_, err := semaphore.New(r.Client, r.Table+"-permits", semaphore.Config{Wait: wait})
 		rig.Is(t, err)
-		_, err = jobs.New[int](r.Client, r.Table+"-jobs", jobs.Config{Wait: wait, Retry: jobs.Retry{Min: wait.Min, Max: wait.Max}})
+		sleeps := repo.Wait{Min: wait.Min, Max: wait.Max} // jobs and transactions bound their tries otherwise
+		_, err = jobs.New[int](r.Client, r.Table+"-jobs", jobs.Config{Wait: sleeps, Retry: jobs.Retry{Min: wait.Min, Max: wait.Max}})
 		rig.Is(t, err)
 
 		x := repo.Key{Partition: "x"}
@@ -76,14 +77,14 @@ func TestTheLongestWaits(t *testing.T) {
 			within(name, func(ctx context.Context) error { _, err := r.Update(ctx, x, change); return err })
 		}
 		within("txn", func(ctx context.Context) error {
-			return txn.Config{Wait: wait}.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
+			return txn.Config{Wait: sleeps}.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
 				_, err := versions.In(tx).Update(ctx, x, change)
 				return err
 			})
 		})
 		rig.Is(t, held.Release(t.Context()))
 		within("txn, conflicts", func(ctx context.Context) error {
-			return txn.Config{Wait: wait}.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
+			return txn.Config{Wait: sleeps}.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
 				if _, err := versions.In(tx).Update(ctx, x, change); err != nil {
 					return err
 				}

@@ -111,9 +111,7 @@ func TestWeAreKeptOutByALockTakenByHand(t *testing.T) {
 	if !errors.As(err, &locked) || locked.Owner != "by hand" || locked.Token != 0 || time.Until(locked.Until) < 50*time.Second {
 		t.Fatalf("%v (%+v)", err, locked)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-	defer cancel()
-	_, err = l.Acquire(ctx, key)
+	_, err = l.Acquire(rig.Shortly(t), key)
 	rig.Is(t, err, repo.ErrLocked)
 	if !hand.commit(t, 7) {
 		t.Fatal("its commit was refused")

@@ -107,8 +107,7 @@ func TestFairWastesNothing(t *testing.T) {
 func TestFairGivesUp(t *testing.T) {
 	b := newBench(t)
 	holder := acquire(t, b.locker(t, lockedread.Config{Owner: "worker-1"}))
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
+	ctx := rig.Shortly(t)
 	var locked *repo.LockedError
 	_, err := b.locker(t, lockedread.Config{Fair: true}).Acquire(ctx, key)
 	if !errors.Is(err, repo.ErrLocked) || !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &locked) || locked.Owner != "worker-1" {

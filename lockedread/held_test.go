@@ -39,9 +39,7 @@ func TestHeldItemTellsWhoHoldsIt(t *testing.T) {
 		t.Errorf("%v (%+v)", err, locked)
 	}
 	rig.Equal(t, b.Count.Total(), 1, "requests")
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	_, err = b.locker(t, lockedread.Config{}).Acquire(ctx, key)
+	_, err = b.locker(t, lockedread.Config{}).Acquire(rig.Shortly(t), key)
 	rig.Is(t, err, repo.ErrLocked)
 	rig.Is(t, err, context.DeadlineExceeded)
 	_, err = b.locker(t, lockedread.Config{Wait: repo.Wait{Attempts: 2}}).Acquire(t.Context(), key)

@@ -75,8 +75,7 @@ func TestLeavingTheLine(t *testing.T) {
 	eachMode(t, func(t *testing.T, b bench, cfg mutex.Config) {
 		l := b.locker(t, cfg)
 		held := rig.Must(l.Lock(t.Context(), "printer"))(t)
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-		defer cancel()
+		ctx := rig.Shortly(t)
 		b.Count.Reset()
 		_, err := l.Lock(ctx, "printer")
 		rig.Is(t, err, repo.ErrLocked, context.DeadlineExceeded)

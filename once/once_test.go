@@ -168,9 +168,7 @@ func TestOthersWait(t *testing.T) {
 		quick := s.open(t, s.Client, once.Config{Wait: repo.Wait{Attempts: 1}})
 		_, err := once.Do(t.Context(), quick, id, never(t))
 		rig.Is(t, err, repo.ErrLocked)
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-		_, err = once.Do(ctx, s.Store, id, never(t))
-		cancel()
+		_, err = once.Do(rig.Shortly(t), s.Store, id, never(t))
 		rig.Is(t, err, repo.ErrLocked, context.DeadlineExceeded)
 		s.Count.Reset()
 		var runs atomic.Int64

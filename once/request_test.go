@@ -135,10 +135,8 @@ func TestTheRequestOfARun(t *testing.T) {
 						}
 						past(id, time.Minute)
 					}
-					ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 					s.Count.Reset()
-					_, err := once.Do(ctx, s.of(second), id, never(t))
-					cancel()
+					_, err := once.Do(rig.Shortly(t), s.of(second), id, never(t))
 					want := repo.ErrLocked
 					if other {
 						want = repo.ErrMismatch

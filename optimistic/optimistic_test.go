@@ -185,9 +185,7 @@ func TestLockedItems(t *testing.T) {
 	_, err = fails.Save(ctx, made)
 	rig.Is(t, err, repo.ErrLocked)
 	rig.Is(t, fails.Remove(ctx, made), repo.ErrLocked)
-	short, cancel := context.WithTimeout(ctx, 30*time.Millisecond)
-	defer cancel()
-	_, err = waits.Update(short, key, add)
+	_, err = waits.Update(rig.Shortly(t), key, add)
 	rig.Is(t, err, repo.ErrLocked)
 	rig.Is(t, err, context.DeadlineExceeded)
 

@@ -17,9 +17,7 @@ func TestS4_3_WaitForAGivenTime(t *testing.T) {
 	b := newBench(t)
 	q := b.queue(t, ticket.Config{})
 	turn := lock(t, q, "door")
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Millisecond)
-	defer cancel()
-	_, err := q.Lock(ctx, "door")
+	_, err := q.Lock(rig.Shortly(t), "door")
 	rig.Is(t, err, repo.ErrLocked)
 	rig.Is(t, err, context.DeadlineExceeded)
 	var held *repo.LockedError
@@ -34,9 +32,7 @@ func TestS4_3_WaitForAGivenTime(t *testing.T) {
 	}
 	// A ticket outlives a wait that ended.
 	k := join(t, q, "door")
-	short, stop := context.WithTimeout(t.Context(), 30*time.Millisecond)
-	defer stop()
-	_, err = k.Wait(short)
+	_, err = k.Wait(rig.Shortly(t))
 	rig.Is(t, err, context.DeadlineExceeded)
 	if !strings.Contains(err.Error(), "waited for ") {
 		t.Errorf("%v does not say for how long it waited", err)
@@ -130,9 +126,7 @@ func TestAWaiterDoesNotLookAtOnce(t *testing.T) {
 	head := lock(t, q, "door")
 	k := join(t, q, "door")
 	b.Count.Reset()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	_, err := k.Wait(ctx)
+	_, err := k.Wait(rig.Shortly(t))
 	rig.Is(t, err, repo.ErrLocked)
 	rig.Equal(t, b.Count.Count("GetItem"), 0, "looks at once with a least pause of a minute")
 	done(t, head)

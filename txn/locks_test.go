@@ -279,8 +279,7 @@ func TestWaitingEnds(t *testing.T) {
 	defer func() { rig.Is(t, held.Release(t.Context())) }()
 	mine := w.locking(t, pessimistic.Config{})
 	for _, order := range [][]string{{x}, {y, x}} {
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		err := txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
+		err := txn.Run(rig.Shortly(t), func(ctx context.Context, tx *txn.Tx) error {
 			for _, id := range order {
 				if _, err := mine.In(tx).Get(ctx, key(id)); err != nil {
 					return err
@@ -288,7 +287,6 @@ func TestWaitingEnds(t *testing.T) {
 			}
 			return nil
 		})
-		cancel()
 		rig.Is(t, err, repo.ErrLocked, context.DeadlineExceeded)
 		var by *repo.LockedError
 		if !errors.As(err, &by) || by.Owner != "the other" {

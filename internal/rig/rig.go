@@ -243,6 +243,14 @@ func Equal[V comparable](t testing.TB, got, want V, what string, args ...any) {
 	}
 }
 
+// Shortly is a context for a wait that is in vain: it ends soon, but not before a busy
+// machine has answered the first request.
+func Shortly(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // Patience is how long a test waits for what must happen: far longer than a
 // starved machine needs, for only a test that fails waits for so long.
 const Patience = 30 * time.Second

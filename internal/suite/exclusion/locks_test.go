@@ -34,9 +34,7 @@ func TestAHeldLockIsRefused(t *testing.T) {
 		_, err := other.Try(t.Context())
 		rig.Is(t, err, repo.ErrLocked)
 		rig.Equal(t, w.Count.Total(), 1, "requests for a refusal: %v", w.Count.Counts())
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		_, err = other.Lock(ctx)
+		_, err = other.Lock(rig.Shortly(t))
 		rig.Is(t, err, repo.ErrLocked)
 		rig.Is(t, err, context.DeadlineExceeded)
 

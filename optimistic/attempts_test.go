@@ -40,7 +40,7 @@ func TestWhoJoinsAGroupLateHasItsOwnAttempts(t *testing.T) {
 	})
 	rig.Is(t, err, repo.ErrConflict)
 	late.Wait()
-	if got := rig.Must(r.Get(t.Context(), key))(t); got.Orders != attempts+1 || first != attempts || second != 2 {
+	if got := rig.Must(r.Get(t.Context(), key))(t); got.Orders != attempts+1 || first != attempts || second < 1 || second > 2 { // the second may have come too late for the last attempt of the first
 		t.Errorf("%d orders after %d and %d runs", got.Orders, first, second)
 	}
 }

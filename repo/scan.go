@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/goroutine"
 )
 
 // Scan iterates over all items of the table, or of an index, in no order, with
@@ -84,12 +85,16 @@ func (t *mapping) segments(ctx context.Context, client ddb.Scanner, plan *queryP
 			part := *in
 			part.Segment, part.TotalSegments = aws.Int32(int32(i)), aws.Int32(int32(plan.segments))
 			readers.Go(func() {
-				for item, err := range t.scanPages(ctx, client, part) {
+				give := func(item ddb.Item, err error) bool {
 					select {
 					case all <- found{item, err}:
-					case <-ctx.Done():
-						return
+						return true
+					case <-ctx.Done(): // nobody reads on
+						return false
 					}
+				}
+				if ended := goroutine.Apart(func() { t.scanPages(ctx, client, part)(give) }); ended != nil {
+					give(nil, fmt.Errorf("Scan on table %q: %w", t.core.Name, ended)) // else the rest of the part would be missing without a word
 				}
 			})
 		}

@@ -31,9 +31,12 @@ func (q *queued) enter(ctx context.Context, in *dynamodb.UpdateItemInput, opt dd
 	defer stop()
 	sending, cut := context.WithCancel(longer)
 	opt.AwaitAnswer, opt.NoGrace = false, true // it is longer that waits for the answer
+	defer cut()                                // also if the client panics
 	looked := make(chan ddb.Item, 1)
 	beside := time.AfterFunc(patience, func() {
-		looked <- q.lookBeside(sending, longer, patience/looksAPatience)
+		var seen ddb.Item
+		defer func() { looked <- seen }() // also if the client ends the goroutine: the answer may come yet
+		seen = q.lookBeside(sending, longer, patience/looksAPatience)
 		cut()
 	})
 	res := q.Core.Update(sending, in, opt)

@@ -2,6 +2,9 @@ package lock
 
 import (
 	"bytes"
+	"context"
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -90,6 +93,43 @@ func TestAStalledEnqueueIsHandedTheLock(t *testing.T) {
 		t.Errorf("token %d after %d, it tried to leave %d times", mine.Token(), h.Token(), leaves)
 	}
 	rig.Must(mine.End(t.Context(), End{}))(t)
+}
+
+// A client may end its goroutine, as a test's does by FailNow: in the enqueue, beside which the
+// item was looked at for ever then, or in such a look, for which the enqueue waited for ever.
+func TestAClientThatEndsItsGoroutineInAnEnqueue(t *testing.T) {
+	for _, at := range []string{"UpdateItem", "GetItem"} {
+		p := open(t, Config{Fair: true}).knows()
+		var looks, all atomic.Int64
+		looked := make(chan struct{})
+		p.Count.OnRequest(func(op string, _ []byte) {
+			if op == "GetItem" && looks.Add(1) == 1 {
+				close(looked)
+			}
+			if op == "UpdateItem" && all.Add(1) == 1 {
+				<-looked
+			}
+			if op == at {
+				runtime.Goexit()
+			}
+		})
+		var taken *Lock
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			taken, _, _ = p.Acquire(context.Background(), key, raw, Request{})
+		}()
+		select {
+		case <-ended:
+		case <-time.After(rig.Patience):
+			t.Fatalf("%s: it waits for ever", at)
+		}
+		n := looks.Load()
+		time.Sleep(4 * leastLost)
+		if more := looks.Load() - n; more > 1 || (taken != nil) != (at == "GetItem") {
+			t.Errorf("%s: %d looks since, lock %v", at, more, taken)
+		}
+	}
 }
 
 // A place that is far from its turn is not given up: the answer may come yet.

@@ -2,10 +2,12 @@ package lock
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/goroutine"
 	"github.com/dynahold/dynahold/internal/pace"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/stored"
@@ -87,10 +89,13 @@ func (s *looks) send(core *protocol.Core, key ddb.Item, timeout time.Duration) {
 	s.underWay++
 	s.mu.Unlock()
 	s.all.Go(func() {
-		res := core.Read(s.ctx, key, ddb.Options{Timeout: timeout, Single: true})
-		s.note(look{asked, res})
+		got := look{asked, ddb.Result{Err: errLookEnded}}
+		defer func() { s.note(got) }() // else it would count as under way for ever
+		got.Result = core.Read(s.ctx, key, ddb.Options{Timeout: timeout, Single: true})
 	})
 }
+
+var errLookEnded = fmt.Errorf("a look at the item: %w", goroutine.ErrEnded)
 
 // note takes down a look that has ended, and tells the waiter.
 func (s *looks) note(a look) {

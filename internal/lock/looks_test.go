@@ -2,12 +2,15 @@ package lock
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/goroutine"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -95,6 +98,25 @@ func TestLooksLostTogether(t *testing.T) {
 			t.Error("it looks on after a lease without an answer")
 		}
 	})
+}
+
+// A look that ends its goroutine, as a client's does that calls FailNow, has ended: of those who
+// wait none was sent any more once there were thirteen such.
+func TestLooksThatEndTheirGoroutine(t *testing.T) {
+	p := open(t, Config{Fair: true})
+	h := p.take(t)
+	o := p.other(t)
+	o.Count.OnRequest(func(op string, _ []byte) {
+		if op == "GetItem" {
+			runtime.Goexit()
+		}
+	})
+	q := o.enqueue(rig.Shortly(t), t, Request{})
+	rig.Is(t, <-q.err, goroutine.ErrEnded)
+	if _, item := p.record(t); len(p.Core.ParseQueue(item).Without(stored.EntryOf(h.ID()))) != 0 {
+		t.Error("it stands in the queue yet")
+	}
+	rig.Must(h.End(t.Context(), End{}))(t)
 }
 
 // A lock may be held for long: it keeps nothing of what its looks have shown.

@@ -3,6 +3,7 @@ package unlocked
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -161,6 +162,31 @@ func TestSendUntilJudged(t *testing.T) {
 
 // core is of a table that is never asked.
 var core = protocol.Of(stored.New(&stored.Table{Table: &ddb.Table{Name: "shelf"}}))
+
+// The looks beside a write end with it, also if its client panics: they went on for ever.
+func TestLooksEndWithAWriteThatPanics(t *testing.T) {
+	p := open(t)
+	p.core.Took(time.Millisecond)
+	p.core.Raced(raw)
+	var looks atomic.Int64
+	looked := make(chan struct{})
+	p.Count.OnRequest(func(op string, _ []byte) {
+		switch {
+		case op == "UpdateItem":
+			<-looked
+			panic("boom")
+		case op == "GetItem" && looks.Add(1) == 1:
+			close(looked)
+		}
+	})
+	func() {
+		defer func() { rig.Equal(t, recover(), any("boom"), "recovered") }()
+		p.call().Update(context.Background(), rig.Must(p.core.NewWrite().Update(raw))(t), ddb.Options{})
+	}()
+	n := looks.Load()
+	time.Sleep(10 * p.core.Late())
+	rig.Equal(t, looks.Load(), n, "looks")
+}
 
 // A call whose context ends says what it waited for, unless its error says more.
 func TestExplainEnd(t *testing.T) {

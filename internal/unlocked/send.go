@@ -30,8 +30,10 @@ func (t *Call) send(ctx context.Context, opt ddb.Options, deletes bool, request 
 		opt.Judge = t
 		until, end = t.beside(ctx)
 	}
-	res := request(until, opt)
-	end()
+	res := func() ddb.Result {
+		defer end() // also if the client panics
+		return request(until, opt)
+	}()
 	if !res.Unjudged && (res.Outcome == ddb.Applied || res.Outcome == ddb.Condition) {
 		t.Core.Took(time.Since(began))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/closing"
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/goroutine"
 	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -89,9 +90,9 @@ func (l *Locker) lockNext(ctx context.Context, g *Group, key repo.Key) (*Lock, e
 	defer stop(nil) // also if the client panics
 	kept := make(chan error, 1)
 	go func() {
-		err := g.keep(wait)
-		stop(err)
-		kept <- err
+		err := fmt.Errorf("the other locks were not extended: %w", goroutine.ErrEnded) // unless keep returns
+		defer func() { stop(err); kept <- err }()
+		err = g.keep(wait)
 	}()
 	lock, err := l.Lock(wait, key)
 	ended := context.Cause(wait)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,9 +16,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/goroutine"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/repotest"
 )
 
 func TestS3_3_SeveralLocksWithoutDeadlock(t *testing.T) {
@@ -330,4 +333,44 @@ func TestAClientThatPanicsWhileSeveralAreTaken(t *testing.T) {
 		}()
 		rig.Is(t, lock(t, b.locker(t, cfg), "a").Unlock(t.Context()))
 	})
+}
+
+// A client that ended its goroutine, as a test's does by FailNow, while it extended a lock of a
+// group that waited for another one left the group's caller waiting for ever.
+func TestAClientThatEndsItsGoroutineWhileSeveralAreTaken(t *testing.T) {
+	b := newBench(t)
+	var clock repotest.Clock
+	cfg := mutex.Config{Mode: mutex.FailOpen, Table: repo.TableConfig{Clock: clock.Now}}
+	long := cfg
+	long.Lease = time.Hour
+	held := rig.Must(b.locker(t, long).Lock(t.Context(), "b"))(t)
+	h := &rig.Intercept{Client: b.Client}
+	taken := make(chan struct{})
+	var ofA atomic.Int64
+	h.Update = func(_ int, in *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
+		if name, _ := in.Key["name"].(*types.AttributeValueMemberS); name.Value == "a" {
+			switch ofA.Add(1) {
+			case 1:
+				defer close(taken)
+			case 2:
+				runtime.Goexit()
+			}
+		}
+		return send()
+	}
+	group := make(chan error, 1)
+	go func() {
+		_, err := rig.Must(mutex.New(h, b.Table, cfg))(t).LockAll(t.Context(), "a", "b")
+		group <- err
+	}()
+	<-taken
+	clock.Advance(16 * time.Second) // more than half of the lease
+	select {
+	case err := <-group:
+		rig.Is(t, err, goroutine.ErrEnded)
+	case <-time.After(rig.Patience):
+		t.Fatal("it waits for ever")
+	}
+	rig.Is(t, lock(t, b.locker(t, cfg), "a").Unlock(t.Context()))
+	rig.Is(t, held.Unlock(t.Context()))
 }

@@ -41,7 +41,7 @@ var layout = []row{
 	{folder: "internal/recent", why: "a bounded memory of what was used last: memory only"},
 	{folder: "internal/stored", may: []string{"internal/ddb"}, why: "what the library keeps on items, and how it is read: it writes nothing and judges nothing"},
 	{folder: "internal/protocol", may: []string{"internal/ddb", "internal/stored", "internal/recent"}, tests: []string{"internal/expressions", "internal/lockless"}, why: "the item lock and its queue, versions and operation ids: what is written, under which condition, and how it is judged; their models"},
-	{folder: "internal/beside", may: []string{"internal/ddb", "internal/protocol", "internal/stored"}, tests: []string{"internal/lockless"}, why: "what an item remembers of ids of operations, and the rows beside it for which it has no room"},
+	{folder: "internal/beside", may: []string{"internal/goroutine", "internal/ddb", "internal/protocol", "internal/stored"}, tests: []string{"internal/lockless"}, why: "what an item remembers of ids of operations, and the rows beside it for which it has no room"},
 	{folder: "internal/lockless", may: []string{"internal/ddb", "internal/stored", "internal/protocol", "internal/beside"}, why: "the same for writers without the lock and for transactions, so that the lock compiles none of it; their models"},
 	{folder: "internal/link", may: []string{"internal/ddb", "internal/stored"}, why: "what engines need of a table and users must not see"},
 	{folder: "repo", may: []string{"internal/redact", "internal/goroutine", "internal/ddb", "internal/stored", "internal/link", "internal/telemetry"}, why: "the vocabulary of users and engines; knows no strategy"},

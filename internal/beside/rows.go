@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/goroutine"
 	"github.com/dynahold/dynahold/internal/protocol"
 )
 
@@ -38,10 +39,13 @@ func Put(ctx context.Context, core *protocol.Core, move *Move) error {
 	for _, row := range move.Rows {
 		slots <- struct{}{}
 		done.Go(func() {
-			defer func() { <-slots }()
-			if err := put(ctx, core, row); err != nil {
-				cancel(err)
-			}
+			err := goroutine.ErrEnded // by the client, unless it is told otherwise
+			defer func() {
+				if <-slots; err != nil {
+					cancel(err)
+				}
+			}()
+			err = put(ctx, core, row)
 		})
 	}
 	done.Wait()

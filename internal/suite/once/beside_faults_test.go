@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/fault"
@@ -93,6 +96,37 @@ func dies(t *testing.T, s *store, ids, last int, end fault.Kind) {
 		rig.Equal(t, s.stock(t), 9, "%s: are left of ten", name)
 		s.remembers(t, ids)
 		s.set(t, "REMOVE once, oncePast, onceEpoch", nil)
+	}
+}
+
+// A client that ends the goroutine in which a row is put has put none: the ids of that row
+// stay on the item.
+func TestARowWhoseClientEndsItsGoroutine(t *testing.T) {
+	const ids = 200
+	for name, open := range strategies {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var armed atomic.Bool
+			s := &store{Rig: rig.New(t)}
+			client := &rig.Intercept{Client: s.Client, Update: func(_ int, in *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
+				if in.Key["sku"].(*types.AttributeValueMemberS).Value != "apple" && armed.CompareAndSwap(true, false) {
+					runtime.Goexit()
+				}
+				return send()
+			}}
+			s.table = rig.Must(repo.NewTable[product](client, s.Table, repo.TableConfig{}))(t)
+			rig.Is(t, s.table.EnsureTable(t.Context()))
+			s.once, s.plain = open(t, s.table, lease)
+			rig.Must(s.plain.Create(t.Context(), product{SKU: "apple", Stock: 10}))(t)
+			s.filled(t, ids)
+			armed.Store(true)
+			_, err := s.once("m").Update(t.Context(), key, take)
+			if n := entries(s.raw(t)); armed.Load() || repo.VerdictOf(err) != repo.NotWritten || n != ids {
+				t.Errorf("%v; the item has %d ids of %d", err, n, ids)
+			}
+			rig.Must(s.once("m").Update(t.Context(), key, take))(t)
+			s.remembers(t, ids)
+		})
 	}
 }
 

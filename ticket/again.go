@@ -19,8 +19,15 @@ func (q *Queue) lock(ctx, grace context.Context, p place) (*Ticket, error) {
 	if err != nil {
 		return nil, err
 	}
+	unknown := true // to anybody: the client has ended the goroutine, or has panicked
+	defer func() {
+		if unknown {
+			_ = t.leave(grace)
+		}
+	}()
 	for err == nil {
 		if _, err = t.Wait(ctx); err == nil {
+			unknown = false
 			return t, nil
 		}
 		// The lease tells what has become of the place. That of something else is told by
@@ -29,6 +36,7 @@ func (q *Queue) lock(ctx, grace context.Context, p place) (*Ticket, error) {
 			t, err = q.comeBack(ctx, grace, t)
 		}
 	}
+	unknown = false
 	return nil, errors.Join(err, t.leave(grace))
 }
 

@@ -2,6 +2,7 @@ package ticket_test
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -35,6 +36,25 @@ func TestADrawThatIsGivenUp(t *testing.T) {
 			<-client.Arrived
 			wantEmpty(t, b, "door")
 		})
+	}
+}
+
+// A client that ends the goroutine of a Lock that waits, or panics there, leaves no place behind:
+// it was renewed for ever, and nobody had it.
+func TestALockWhoseClientEndsItsGoroutine(t *testing.T) {
+	for name, end := range map[string]func(){"ends": runtime.Goexit, "panics": func() { panic("the client") }} {
+		b := newBench(t)
+		head := lock(t, b.queue(t, ticket.Config{}), "door")
+		q := rig.Must(ticket.New(&rig.Intercept{Client: b.Client, Get: func(int) { end() }}, b.Table, ticket.Config{}))(t)
+		var all sync.WaitGroup
+		all.Go(func() {
+			defer func() { _ = recover() }()
+			_, err := q.Lock(t.Context(), "door")
+			t.Errorf("%s: the wait had an answer: %v", name, err)
+		})
+		all.Wait()
+		rig.Equal(t, entries(t, b.raw(t, "door")), 1, "%s: entries", name)
+		done(t, head)
 	}
 }
 

@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/jobs"
@@ -212,17 +215,79 @@ func TestAHandlerThatEndsItsGoroutine(t *testing.T) {
 	audit(t, s)
 }
 
-// quitter ends the goroutine in which its first transaction is sent.
+// quitter ends the goroutine in which a request is sent the first time that it is asked for:
+// op is the operation, behind it the row, or the partition, which it is about.
 type quitter struct {
 	*dynamodb.Client
-	sent atomic.Int64
+	at    []string
+	ended sync.Map
+}
+
+func (q *quitter) quits(op string) {
+	if _, again := q.ended.LoadOrStore(op, true); slices.Contains(q.at, op) && !again {
+		runtime.Goexit()
+	}
 }
 
 func (q *quitter) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-	if q.sent.Add(1) == 1 {
-		runtime.Goexit()
+	q.quits("TransactWriteItems")
+	out, err := q.Client.TransactWriteItems(ctx, in, o...)
+	if in.TransactItems[0].Delete != nil {
+		q.quits("behind a Delete")
 	}
-	return q.Client.TransactWriteItems(ctx, in, o...)
+	return out, err
+}
+
+func (q *quitter) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	for _, v := range in.ExpressionAttributeValues {
+		if s, ok := v.(*types.AttributeValueMemberS); ok {
+			q.quits("Query " + s.Value)
+		}
+	}
+	return q.Client.Query(ctx, in, o...)
+}
+
+func (q *quitter) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	q.quits("GetItem " + in.Key["pk"].(*types.AttributeValueMemberS).Value)
+	return q.Client.GetItem(ctx, in, o...)
+}
+
+func (q *quitter) DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, o ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
+	q.quits("DescribeTable")
+	return q.Client.DescribeTable(ctx, in, o...)
+}
+
+// A client that ended the goroutine in which Run has called it took a worker with it, and its
+// resource was never looked at again.
+func TestARunWhoseClientEndsItsGoroutine(t *testing.T) {
+	for name, at := range map[string][]string{
+		"start": {"Query JOBS#staging"}, "end": {"behind a Delete", "GetItem DEAD#staging"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			enqueue(t, b.open(t, jobs.Config{}), "staging", 2)
+			client := &quitter{Client: b.Client, at: at}
+			s := rig.Must(jobs.New[deploy](client, b.Table, jobs.Config{Workers: 1, Poll: 100 * time.Millisecond}))(t)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			var handled atomic.Int32
+			rig.Is(t, s.Run(ctx, func(context.Context, *jobs.Job[deploy]) error {
+				if handled.Add(1) == 2 {
+					cancel()
+				}
+				return nil
+			}))
+			for _, op := range at {
+				if _, ended := client.ended.Load(op); !ended {
+					t.Errorf("no %s", op)
+				}
+			}
+			rig.Equal(t, handled.Load(), 2, "jobs that were handled")
+			wantResource(t, s, "staging", 0, 0, 0)
+			audit(t, s)
+		})
+	}
 }
 
 // A client that ended the goroutine in which it was called left all callers at the resource
@@ -230,7 +295,7 @@ func (q *quitter) TransactWriteItems(ctx context.Context, in *dynamodb.TransactW
 func TestAClientThatEndsItsGoroutine(t *testing.T) {
 	b := newBench(t)
 	enqueue(t, b.open(t, jobs.Config{}), "staging", 1)
-	s := rig.Must(jobs.New[deploy](&quitter{Client: b.Client}, b.Table, jobs.Config{Lease: 3 * time.Second, ClockSkew: -1}))(t)
+	s := rig.Must(jobs.New[deploy](&quitter{Client: b.Client, at: []string{"TransactWriteItems"}}, b.Table, jobs.Config{Lease: 3 * time.Second, ClockSkew: -1}))(t)
 	started := make(chan *jobs.Job[deploy], 1)
 	go func() {
 		if _, err := s.Next(t.Context(), "staging"); err == nil {

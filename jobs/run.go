@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/goroutine"
 	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/resources"
 	"github.com/dynahold/dynahold/internal/telemetry"
@@ -115,13 +116,15 @@ func (d *dispatcher) leaveAside(ctx context.Context, resource string, err error)
 // serve starts jobs of a resource, up to n, and sees each to its end.
 func (d *dispatcher) serve(ctx context.Context, p *post, r resources.Row, n int, how manner) {
 	var jobs []*job
-	var err error
-	if r.Limit == 0 { // no more than the name is known
-		r, err = d.s.table.Read(ctx, r.Name)
-	}
-	if err == nil {
-		jobs, err = d.s.startSome(ctx, &r, n, how)
-	}
+	err := orEnded(func() (err error) {
+		if r.Limit == 0 { // no more than the name is known
+			r, err = d.s.table.Read(ctx, r.Name)
+		}
+		if err == nil {
+			jobs, err = d.s.startSome(ctx, &r, n, how)
+		}
+		return err
+	})
 	d.started(p, r, n, len(jobs), how)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrNoWork) && !errors.Is(err, ErrBusy) {
 		d.trouble(ctx, "starting a job", r.Name, err)
@@ -174,8 +177,9 @@ func (d *dispatcher) finish(ctx context.Context, job *job, end func(context.Cont
 	grace, cancel := ddb.Cleaning(ctx) // for all tries together
 	defer cancel()
 	backoff := d.s.table.Backoff()
-	err := end(grace)
-	for ; err != nil && !gone(err) && !job.endedByUs() && !job.lease.Expired() && grace.Err() == nil; err = end(grace) {
+	try := func() error { return end(grace) }
+	err := orEnded(try)
+	for ; err != nil && !gone(err) && !job.endedByUs() && !job.lease.Expired() && grace.Err() == nil; err = orEnded(try) {
 		// Refused for now, by throttling for example: it is ours until its deadline.
 		ddb.Sleep(grace, backoff.Next(time.Now(), time.Time{}))
 	}
@@ -184,6 +188,13 @@ func (d *dispatcher) finish(ctx context.Context, job *job, end func(context.Cont
 		return false
 	}
 	return true
+}
+
+// orEnded is what do returns, or that the client has ended the goroutine in which it was called:
+// the worker, and the turn of its resource, must come back all the same.
+func orEnded(do func() error) (err error) {
+	ended := goroutine.Apart(func() { err = do() })
+	return cmp.Or(ended, err)
 }
 
 var (

@@ -311,3 +311,30 @@ func TestAClientThatEndsItsGoroutine(t *testing.T) {
 	}
 	audit(t, s)
 }
+
+// refused is a client whose transactions are refused as invalid, which nobody explains.
+type refused struct{ *quitter }
+
+func (r refused) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	return rig.Strong{Client: r.Client}.TransactWriteItems(ctx, in, o...)
+}
+
+// A client that ended the goroutine in which it was asked for the reason of a refusal left all
+// callers at the resource without an answer.
+func TestAClientThatEndsItsGoroutineBehindARefusal(t *testing.T) {
+	b := newBench(t)
+	s := rig.Must(jobs.New[deploy](refused{&quitter{Client: b.Client, at: []string{"DescribeTable"}}}, b.Table, jobs.Config{}))(t)
+	answer := make(chan error, 1)
+	go func() {
+		_, err := s.Enqueue(t.Context(), "staging", deploy{})
+		answer <- err
+	}()
+	select {
+	case err := <-answer:
+		if err == nil || repo.VerdictOf(err) != repo.NotWritten {
+			t.Error(err)
+		}
+	case <-time.After(rig.Patience):
+		t.Fatal("Enqueue waits")
+	}
+}

@@ -191,7 +191,7 @@ func (d *dispatcher) finish(ctx context.Context, job *job, end func(context.Cont
 }
 
 // orEnded is what do returns, or that the client has ended the goroutine in which it was called:
-// the worker, and the turn of its resource, must come back all the same.
+// what others wait for behind it, as a worker or an answer, must come all the same.
 func orEnded(do func() error) (err error) {
 	ended := goroutine.Apart(func() { err = do() })
 	return cmp.Or(ended, err)

@@ -23,10 +23,12 @@ func (s *store) explain(ctx context.Context, err error) error {
 		return err
 	}
 	strong := false
-	_ = s.table.Core.ReadWith(ctx, "DescribeTable", func(ctx context.Context, o func(*dynamodb.Options)) (any, error) {
-		out, err := s.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.table.Core.Name}, o)
-		strong = err == nil && out.Table != nil && out.Table.MultiRegionConsistency == types.MultiRegionConsistencyStrong
-		return out, err
+	_ = orEnded(func() error { // others wait for the answer
+		return s.table.Core.ReadWith(ctx, "DescribeTable", func(ctx context.Context, o func(*dynamodb.Options)) (any, error) {
+			out, err := s.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.table.Core.Name}, o)
+			strong = err == nil && out.Table != nil && out.Table.MultiRegionConsistency == types.MultiRegionConsistencyStrong
+			return out, err
+		})
 	})
 	if !strong {
 		return err

@@ -49,7 +49,7 @@ var layout = []row{
 	{folder: "internal/settings", may: []string{"repo"}, why: "what all configurations have in common: defaults, bounds and the words of their errors"},
 	// Keeping, and what is memory or arithmetic only.
 	{folder: "internal/lease", may: []string{"repo", "internal/ddb", "internal/nesting", "internal/telemetry"}, why: "deadline, renewal, end and context of whatever is held; sends what its kinds write, and knows no item"},
-	{folder: "internal/closing", may: []string{"internal/ddb", "internal/goroutine"}, why: "how a client is closed that holds something: calls end, then what it holds; knows no leases"},
+	{folder: "internal/closing", may: []string{"repo", "internal/ddb", "internal/goroutine"}, why: "how a client is closed that holds something: calls end, then what it holds; knows no leases"},
 	{folder: "internal/hold", may: []string{"repo", "internal/ddb", "internal/stored", "internal/lease"}, why: "what a transaction asks of anything held, so that nothing held knows the transactions"},
 	{folder: "internal/rows", may: []string{"repo", "internal/ddb", "internal/stored", "internal/protocol", "internal/hold"}, why: "what a transaction does to rows that are no items, so that jobs know no transactions"},
 	{folder: "internal/pace", why: "when to look again at a line in which one waits: arithmetic only"},

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/dynahold/dynahold/internal/goroutine"
+	"github.com/dynahold/dynahold/repo"
 )
 
 // Gate lets calls in until it is closed, and knows when the last of them is out.
@@ -93,7 +94,7 @@ func Each[T any](all []T, end func(T) error) []error {
 		workers.Go(func() {
 			for i := next.Add(1) - 1; int(i) < len(all); i = next.Add(1) - 1 {
 				if ended := goroutine.Apart(func() { results[i] = end(all[i]) }); ended != nil {
-					results[i] = fmt.Errorf("nobody knows whether it was given back: %w", ended)
+					results[i] = fmt.Errorf("%w: nobody knows whether it was given back: %w", repo.ErrOutcomeUnknown, ended)
 				}
 			}
 		})

@@ -3,10 +3,14 @@ package mutex_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/goroutine"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/repo"
@@ -79,4 +83,23 @@ func TestAnUnlockByAClientThatPanics(t *testing.T) {
 		}
 		rig.Is(t, held.Unlock(t.Context()))
 	})
+}
+
+// A client that ended its goroutine behind an Unlock, as a test's does by FailNow, left the turn
+// with the handle: whoever came next in its process waited for a lease, though the lock was free.
+func TestAnUnlockByAClientThatEndsItsGoroutine(t *testing.T) {
+	b := newBench(t)
+	h := &rig.Intercept{Client: b.Client}
+	l := rig.Must(mutex.New(h, b.Table, mutex.Config{Mode: mutex.FailOpen, Lease: time.Hour}))(t)
+	held := rig.Must(l.Lock(t.Context(), "door"))(t)
+	h.Update = func(_ int, _ *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
+		rig.Must(send())(t)
+		runtime.Goexit()
+		return nil, nil
+	}
+	rig.Is(t, goroutine.Apart(func() { _ = held.Unlock(t.Context()) }), goroutine.ErrEnded)
+	h.Update = nil
+	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
+	defer cancel()
+	rig.Is(t, rig.Must(l.Lock(ctx, "door"))(t).Unlock(t.Context()))
 }

@@ -153,6 +153,7 @@ func (l *Lock) release(ctx context.Context, strict bool) error {
 		return err
 	}
 	defer l.turn.EndDone()
+	defer l.turn.Pass(nil, nil) // also if the client panics
 	next, err := l.hold.End(ctx, lock.End{As: l.turn.Unwanted, NoGrace: strict, KeepLocal: l.turn.KeepLocal()})
 	var row ddb.Item
 	if next != nil {

@@ -9,7 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/goroutine"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -126,6 +129,30 @@ func TestACommitByAClientThatPanics(t *testing.T) {
 			rig.Equal(t, rig.Must(table.Get(t.Context(), key))(t).Count, want, "%s", name)
 		})
 	}
+}
+
+// Nor does one that ends its goroutine behind a release, which left the turn with the handle: the
+// next one waited for a lease, though the lock was free.
+func TestAReleaseByAClientThatEndsItsGoroutine(t *testing.T) {
+	_, table := open(t, pessimistic.Config{})
+	h := &rig.Intercept{Client: rig.Client()}
+	own := rig.Must(repo.NewTable[stock](h, table.Name(), repo.TableConfig{}))(t)
+	r := rig.Must(pessimistic.New(own, pessimistic.Config{Lease: time.Hour}))(t)
+	boom := errors.New("boom")
+	h.Update = func(n int, _ *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
+		out, err := send()
+		if n == 2 {
+			runtime.Goexit()
+		}
+		return out, err
+	}
+	rig.Is(t, goroutine.Apart(func() {
+		_, _ = r.Update(t.Context(), key, func(context.Context, *stock) error { return boom })
+	}), goroutine.ErrEnded)
+	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
+	defer cancel()
+	_, err := r.Update(ctx, key, func(_ context.Context, s *stock) error { s.Count++; return nil })
+	rig.Is(t, err)
 }
 
 func TestChangeThatOutlivesItsLease(t *testing.T) {

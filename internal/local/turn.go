@@ -75,6 +75,7 @@ func (t *Turn) Release(ctx context.Context) error {
 func (t *Turn) ReleaseBegun(ctx context.Context) error {
 	ctx, cancel := ddb.Cleaning(ctx)
 	defer cancel()
+	defer t.Pass(nil, nil) // also if the client panics
 	next, err := t.Lock.End(ctx, lock.End{KeepLocal: t.KeepLocal()})
 	t.Pass(next, t.Item)
 	return err

@@ -124,7 +124,11 @@ func (t *term) watch(shard int) {
 	for n, under, due := 0, 0, true; t.ctx.Err() == nil; {
 		if due && under < looksBeside {
 			n, under, due = n+1, under+1, false
-			t.all.Go(func() { ended <- t.lookAt(shard, n) })
+			t.all.Go(func() {
+				one := look{n: n} // where the client ends the goroutine
+				defer func() { ended <- one }()
+				one = t.lookAt(shard, n)
+			})
 		}
 		late := time.NewTimer(max(usual.late(), pauseOfLooks))
 		select {
@@ -287,19 +291,25 @@ func (t *term) answer(slot string, s delegation.Served) {
 		if err != nil {
 			return
 		}
-		// A row that refuses it has a later mail.
-		if res := t.l.e.mail.table.Update(ctx, in, ddb.Options{Holding: true}); res.Outcome == ddb.Applied || res.Outcome == ddb.Condition {
-			t.mu.Lock()
-			t.confirmed[slot] = max(t.confirmed[slot], s.Seq)
-			t.mu.Unlock()
-			return
-		}
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if t.underWay[slot] == s.Seq {
-			delete(t.underWay, slot) // once more with a later round
-		}
+		var res ddb.Result
+		defer func() { // also if the client ends the goroutine
+			// A row that refuses it has a later mail.
+			t.put(slot, s.Seq, res.Outcome == ddb.Applied || res.Outcome == ddb.Condition)
+		}()
+		res = t.l.e.mail.table.Update(ctx, in, ddb.Options{Holding: true})
 	})
+}
+
+// put notes whether a row has the answers that were sent to it.
+func (t *term) put(slot string, seq int64, there bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case there:
+		t.confirmed[slot] = max(t.confirmed[slot], seq)
+	case t.underWay[slot] == seq:
+		delete(t.underWay, slot) // once more with a later round
+	}
 }
 
 // asked notes that the answers of a slot are about to be put into its row; false: they

@@ -1,8 +1,18 @@
 package delegate
 
 import (
+	"context"
+	"runtime"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/delegation"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // Who loses the lead waits for the next leader, unless its own has passed its mail over and
@@ -50,4 +60,44 @@ func TestAStallIsNoTrip(t *testing.T) {
 			t.Errorf("%s: stays %v, gone after %v, patience %v", name, p.stays(), p.goneAfter(1), p.patience())
 		}
 	}
+}
+
+// goner is a client that ends the goroutine of each request, as a test's does by FailNow.
+type goner struct {
+	*dynamodb.Client
+	asked atomic.Int64
+}
+
+func (g *goner) Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	g.asked.Add(1)
+	runtime.Goexit()
+	return nil, nil
+}
+
+func (g *goner) UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	runtime.Goexit()
+	return nil, nil
+}
+
+// A leader whose client has ended the goroutines of looks for mail looks again, and puts again
+// the answers whose put has ended so: it never did either any more.
+func TestALeaderWhoseClientEndsItsGoroutines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := &goner{}
+		table := stored.New(&stored.Table{Table: &ddb.Table{Name: "t", Partition: "id", Sort: "at", Client: client, Timeout: time.Second, Classify: func(err error) error { return err }}, Clock: time.Now})
+		term := (&line{e: &engine{mail: &mailbox{table: table, queries: client}}}).newTerm(delegation.Evidence{})
+		term.look()
+		time.Sleep(time.Second)
+		if n := client.asked.Load(); n <= int64(looksBeside*term.shards) {
+			t.Errorf("%d looks at %d partitions", n, term.shards)
+		}
+		for range 2 {
+			if !term.asked("a", 7) {
+				t.Error("the answers are not put again")
+			}
+			term.answer("a", delegation.Served{Seq: 7})
+			synctest.Wait()
+		}
+		term.end()
+	})
 }

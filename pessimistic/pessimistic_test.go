@@ -155,6 +155,38 @@ func TestAReleaseByAClientThatEndsItsGoroutine(t *testing.T) {
 	rig.Is(t, err)
 }
 
+// One that ended its goroutine while a transaction gave back the first of its locks left the other
+// one held, and renewed for ever.
+func TestLocksGivenBackByAClientThatEndsItsGoroutine(t *testing.T) {
+	_, table := open(t, pessimistic.Config{})
+	h := &rig.Intercept{Client: rig.Client()}
+	own := rig.Must(repo.NewTable[stock](h, table.Name(), repo.TableConfig{}))(t)
+	r := rig.Must(pessimistic.New(own, pessimistic.Config{}))(t)
+	pear := repo.Key{Partition: "pear"}
+	rig.Must(r.Create(t.Context(), stock{ID: "pear"}))(t)
+	failed := false
+	h.Update = func(_ int, _ *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
+		if failed {
+			failed = false
+			runtime.Goexit()
+		}
+		return send()
+	}
+	rig.Is(t, goroutine.Apart(func() {
+		_ = txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+			for _, k := range []repo.Key{key, pear} {
+				rig.Must(r.In(tx).Update(ctx, k, func(context.Context, *stock) error { return nil }))(t)
+			}
+			failed = true
+			runtime.Goexit()
+			return nil
+		})
+	}), goroutine.ErrEnded)
+	if one, other := rig.Must(table.Inspect(t.Context(), key))(t), rig.Must(table.Inspect(t.Context(), pear))(t); one.Held == other.Held {
+		t.Errorf("held are %+v and %+v", one, other)
+	}
+}
+
 func TestChangeThatOutlivesItsLease(t *testing.T) {
 	t.Parallel()
 	r, table := open(t, pessimistic.Config{Lease: time.Second})

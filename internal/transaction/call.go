@@ -228,8 +228,8 @@ func (c *call) unprepared(e *entry, err error) error {
 func (c *call) letGo(ctx context.Context) {
 	ctx, cancel := ddb.Cleaning(ctx)
 	defer cancel()
-	for _, e := range c.held() {
-		_ = e.release(ctx, c) // it ends with its lease
+	for _, e := range slices.Backward(c.held()) { // those that are deferred run in the order of items
+		defer func() { _ = e.release(ctx, c) }() // each, also if the client panics in another: it ends with its lease
 	}
 }
 

@@ -345,16 +345,14 @@ func TestAClientThatEndsItsGoroutineWhileSeveralAreTaken(t *testing.T) {
 	long.Lease = time.Hour
 	held := rig.Must(b.locker(t, long).Lock(t.Context(), "b"))(t)
 	h := &rig.Intercept{Client: b.Client}
-	taken := make(chan struct{})
-	var ofA atomic.Int64
+	waits := make(chan struct{}) // for the other one
+	var ofA, ofB atomic.Int64
 	h.Update = func(_ int, in *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
-		if name, _ := in.Key["name"].(*types.AttributeValueMemberS); name.Value == "a" {
-			switch ofA.Add(1) {
-			case 1:
-				defer close(taken)
-			case 2:
-				runtime.Goexit()
-			}
+		switch name, _ := in.Key["name"].(*types.AttributeValueMemberS); {
+		case name.Value == "b" && ofB.Add(1) == 1:
+			close(waits)
+		case name.Value == "a" && ofA.Add(1) == 2:
+			runtime.Goexit()
 		}
 		return send()
 	}
@@ -363,7 +361,7 @@ func TestAClientThatEndsItsGoroutineWhileSeveralAreTaken(t *testing.T) {
 		_, err := rig.Must(mutex.New(h, b.Table, cfg))(t).LockAll(t.Context(), "a", "b")
 		group <- err
 	}()
-	<-taken
+	<-waits
 	clock.Advance(16 * time.Second) // more than half of the lease
 	select {
 	case err := <-group:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/dynahold/dynahold/delegate"
@@ -31,19 +32,22 @@ func TestAnOperatorTakesOutWhatWaits(t *testing.T) {
 	// A leader that writes no more, and a sender that reads nothing until the test lets it.
 	client, copier := rig.Copied()
 	stuck, posted, on := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	var found sync.Once // there are two partitions
 	lone := true
 	copier.On(func(one *fault.Copy) (*http.Response, error) {
 		if one.Op == "UpdateItem" && lone {
 			lone = false
 			p := start(t, b.Client, b.Table)
 			rig.Must(p.items.Update(t.Context(), key, func(_ context.Context, l *list) error { l.Others++; return nil }))(t)
-		} else if one.Op == "Query" {
-			select {
-			case <-stuck:
-			default:
-				close(stuck)
-			}
+		}
+		select {
+		case <-stuck: // nor does it step down
 			<-on
+		default:
+			if one.Op == "Query" {
+				found.Do(func() { close(stuck) })
+				<-on
+			}
 		}
 		return nil, nil
 	})

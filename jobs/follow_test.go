@@ -116,6 +116,18 @@ func TestAnEndStartsTheNextJob(t *testing.T) {
 	})
 }
 
+// The reading of the line and the end begin side by side: which of them comes first is no
+// reason to leave the place to others.
+func TestAStartThatReadsBeforeItsEndWaits(t *testing.T) {
+	b := newBench(t)
+	q := b.open(t, jobs.Config{Limit: 2})
+	enqueue(t, q, "work", 3)
+	for range 2 {
+		rig.Must(q.Next(t.Context(), "work"))(t)
+	}
+	rig.Equal(t, rig.Must(q.FoundToFollow(t.Context(), "work"))(t), 1, "jobs that are found")
+}
+
 // Where another process has taken the job that was to be started the end waits for the next.
 func TestAHeldEndWaitsForTheNextTry(t *testing.T) {
 	inLine(t, fault.None, jobs.Config{}, func(t *testing.T, f *fleet, l *line, _ func()) {

@@ -109,6 +109,9 @@ func (l *reading) places() int {
 func (s *store) readLine(ctx context.Context, st *localResource, r *resources.Row, want int, how manner) (*reading, error) {
 	l, spreads := s.newReading(st, r, want, how)
 	ending := st.ending()
+	if how == follows {
+		ending = max(ending, 1) // the end that it goes with may come to wait a moment later
+	}
 	jobs := r.Jobs()
 	first := min(jobs+min(l.want, max(l.room, 1))+minPage, nextPage)
 	read := 0
